@@ -1,0 +1,28 @@
+/* The trace bytes of one AUX queue: spans of the recording that form one stream, never copied. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Some contiguous bytes of the stream. */
+struct aux_span {
+	const uint8_t *data; /* in the mapped recording */
+	uint64_t size;	     /* bytes, > 0 */
+	uint64_t position;   /* of the first byte in the queue's stream; spans follow on each other */
+	uint64_t file_offset;
+	uint64_t reference; /* TSC read by the recorder after this was traced; 0 unknown */
+	/* Data was lost (AUX truncated) or the buffer stands alone (snapshot, sample) just before
+	 * this span: no packet straddles into it, and time and flow have a gap here. */
+	bool lost_before;
+};
+
+/** One queue: the trace of one CPU, or of one thread. */
+struct aux_queue {
+	uint32_t index;	  /* as in the AUXTRACE records */
+	int32_t cpu;	  /* -1: per-thread queue */
+	int32_t tid, pid; /* -1: per-CPU queue, the thread comes from switch records */
+	struct aux_span *spans;
+	size_t count, room;
+	uint64_t size; /* bytes in all spans */
+};

@@ -1,0 +1,62 @@
+#include "decode/base/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 256 << 10, ALIGN = 16 };
+
+struct arena_chunk {
+	struct arena_chunk *next;
+	size_t size;
+	_Alignas(16) uint8_t bytes[];
+};
+
+static int add_chunk(struct arena *arena, size_t size)
+{
+	struct arena_chunk *chunk = calloc(1, sizeof(*chunk) + size);
+
+	if (!chunk)
+		return -1;
+	chunk->size = size;
+	chunk->next = arena->chunks;
+	arena->chunks = chunk;
+	arena->used = 0;
+	arena->size = size;
+	arena->total += size;
+	return 0;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+	uint8_t *p;
+
+	if (size > SIZE_MAX / 2)
+		return NULL;
+	size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+	if (arena->size - arena->used < size && add_chunk(arena, size > CHUNK ? size : CHUNK))
+		return NULL;
+	p = arena->chunks->bytes + arena->used;
+	arena->used += size;
+	return p;
+}
+
+char *arena_strndup(struct arena *arena, const char *text, size_t length)
+{
+	char *copy = arena_alloc(arena, length + 1);
+
+	if (copy)
+		memcpy(copy, text, length);
+	return copy;
+}
+
+void arena_free(struct arena *arena)
+{
+	while (arena->chunks) {
+		struct arena_chunk *chunk = arena->chunks;
+
+		arena->chunks = chunk->next;
+		free(chunk);
+	}
+	*arena = (struct arena){ 0 };
+}

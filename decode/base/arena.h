@@ -1,0 +1,22 @@
+/* Memory that is freed all at once: names, tables, blocks. */
+#pragma once
+
+#include <stddef.h>
+
+struct arena_chunk;
+
+/** Zero-initialise before use. */
+struct arena {
+	struct arena_chunk *chunks;
+	size_t used, size; /* of the newest chunk, bytes */
+	size_t total;	   /* bytes held from the system */
+};
+
+/** `size` zeroed bytes, aligned to 16; NULL when memory is out. */
+void *arena_alloc(struct arena *arena, size_t size);
+
+/** A copy of the first `length` bytes of `text`, NUL added; NULL when memory is out. */
+char *arena_strndup(struct arena *arena, const char *text, size_t length);
+
+/** Give everything back; the arena is empty and usable again. */
+void arena_free(struct arena *arena);

@@ -1,0 +1,43 @@
+#include "decode/base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void tell(struct ptvm_error *error, enum ptvm_err code, int sys_errno, const char *format,
+		 va_list args)
+{
+	size_t used;
+
+	if (!error || error->code)
+		return;
+	error->code = code;
+	error->sys_errno = sys_errno;
+	(void)vsnprintf(error->message, sizeof(error->message), format, args);
+	used = strlen(error->message);
+	if (sys_errno)
+		(void)snprintf(error->message + used, sizeof(error->message) - used, ": %s",
+			       strerror(sys_errno));
+}
+
+int ptvm_fail(struct ptvm_error *error, enum ptvm_err code, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	tell(error, code, 0, format, args);
+	va_end(args);
+	return -(int)code;
+}
+
+int ptvm_fail_errno(struct ptvm_error *error, const char *format, ...)
+{
+	int sys_errno = errno;
+	va_list args;
+
+	va_start(args, format);
+	tell(error, PTVM_SYSTEM, sys_errno, format, args);
+	va_end(args);
+	return -PTVM_SYSTEM;
+}

@@ -1,0 +1,97 @@
+/* The host or one guest: what code it had in memory when, and what that code is called. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/base/error.h"
+#include "decode/image.h"
+#include "decode/perf_data.h"
+#include "decode/symbols.h"
+
+struct machine;
+
+/** Files the user names; NULL where not given. Paths are borrowed for the call. */
+struct machine_options {
+	const char *kallsyms, *vmlinux, *kcore;	      /* of the host: instead of the recording's */
+	const char *guest_kallsyms, *guest_modules, *guest_vmlinux, *guest_kcore, *guest_mount;
+	const char *symfs;	 /* look up files below this directory; "" as they are */
+	const char *build_id_dir; /* cache of files by build id; NULL: ~/.debug */
+};
+
+/** Bytes of code, and when they were there. */
+struct code_view {
+	const uint8_t *data;
+	size_t left;	     /* readable from data; > 0 */
+	uint64_t from, to;   /* ns of perf's clock: the bytes hold in [from, to); 0 and UINT64_MAX
+			      * when they never change in this recording */
+};
+
+/** What an address is called. */
+struct symbol_view {
+	const char *name; /* NULL unknown */
+	uint64_t offset;  /* of the address in it */
+	const char *dso;  /* as perf prints it between parentheses; NULL unknown */
+};
+
+/** All machines of a recording. */
+struct machines {
+	struct machine *host;
+	struct machine **guests; /* by machine pid, the default guest (pid 0) first if there is one */
+	size_t guest_count, guest_room;
+};
+
+/**
+ * Load what the recording and the options know of every machine: kcore (all segments), kallsyms
+ * and modules or vmlinux with symtab; host processes' maps, vDSO and files by MMAP2 and build
+ * id as perf finds them; TEXT_POKE, KSYMBOL and BPF records as changes in time.
+ * A file that is missing or damaged leaves less known and a note (machines_notes()), never a
+ * failure. `data` must outlive the result.
+ * Returns 0 or -PTVM_NO_MEMORY; -PTVM_SYSTEM or -PTVM_BAD_INPUT only for a file that the user
+ * named and that cannot be used.
+ */
+int machines_load(const struct perf_data *data, const struct machine_options *options,
+		  struct machines *ret, struct ptvm_error *error);
+
+/** Release everything; accepts zeroes. */
+void machines_free(struct machines *machines);
+
+/** The guest that runs in process `pid` of the host: by machine pid, else the default guest, else
+ * the only guest; NULL when there is none. */
+struct machine *machines_guest(const struct machines *machines, int32_t pid);
+
+/** Warnings gathered while loading, one line each (no newline); NULL past the last. */
+const char *machines_note(const struct machines *machines, size_t index);
+
+/** Make an empty machine, for code given by hand (--elf, --raw). NULL when memory is out. */
+struct machine *machine_new(int32_t pid, bool is_guest);
+
+/** The pid of its VMM process on the host; 0 for the host and the default guest. */
+int32_t machine_pid(const struct machine *machine);
+
+/** Add an ELF file's segments and symbols at their addresses plus `base`, for every process and
+ * the kernel alike (as ptxed's --elf). Errors name the file. */
+int machine_add_elf(struct machine *machine, const char *path, uint64_t base,
+		    struct ptvm_error *error);
+
+/** Add `[from, to)` of a flat file at `address` (as ptxed's --raw); to 0 means to its end. */
+int machine_add_raw(struct machine *machine, const char *path, uint64_t from, uint64_t to,
+		    uint64_t address, struct ptvm_error *error);
+
+/**
+ * Code at `address` of process `pid` (ignored for kernel addresses, bit 63 set) at `time_ns`.
+ * Returns 0 or -PTVM_NO_CODE.
+ */
+int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_t time_ns,
+		 struct code_view *ret);
+
+/** Name of `address` as perf prints it; never fails. `ret`'s strings live as long as machines. */
+void machine_symbol(struct machine *machine, int32_t pid, uint64_t address, uint64_t time_ns,
+		    struct symbol_view *ret);
+
+/** The kernel address of a symbol, 0 if unknown (linear search is fine). */
+uint64_t machine_symbol_address(const struct machine *machine, const char *name);
+
+/** Whether the kernel has code at all (false: only "no code" gaps are possible in it). */
+bool machine_has_kernel(const struct machine *machine);

@@ -1,0 +1,107 @@
+/* A recording as perf wrote it: header, attrs, features, records in order of time, AUX queues.
+ * Knows the container only; what records mean for threads and code is in sideband.h. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/aux_queue.h"
+#include "decode/base/arena.h"
+#include "decode/base/bytes.h"
+#include "decode/base/error.h"
+#include "decode/pt_config.h"
+
+enum perf_record_type {
+	PERF_MMAP = 1, PERF_LOST = 2, PERF_COMM = 3, PERF_EXIT = 4, PERF_FORK = 7,
+	PERF_SAMPLE = 9, PERF_MMAP2 = 10, PERF_AUX = 11, PERF_ITRACE_START = 12,
+	PERF_LOST_SAMPLES = 13, PERF_SWITCH = 14, PERF_SWITCH_CPU_WIDE = 15, PERF_NAMESPACES = 16,
+	PERF_KSYMBOL = 17, PERF_BPF_EVENT = 18, PERF_CGROUP = 19, PERF_TEXT_POKE = 20,
+	PERF_HEADER_ATTR = 64, PERF_TRACING_DATA = 66, PERF_HEADER_BUILD_ID = 67,
+	PERF_FINISHED_ROUND = 68, PERF_ID_INDEX = 69, PERF_AUXTRACE_INFO = 70, PERF_AUXTRACE = 71,
+	PERF_AUXTRACE_ERROR = 72, PERF_THREAD_MAP = 73, PERF_CPU_MAP = 74, PERF_EVENT_UPDATE = 78,
+	PERF_TIME_CONV = 79, PERF_HEADER_FEATURE = 80, PERF_COMPRESSED = 81,
+	PERF_FINISHED_INIT = 82, PERF_COMPRESSED2 = 83,
+};
+
+/** One event of the recording: an attr with its ids. */
+struct perf_event {
+	uint32_t type;
+	uint64_t config, sample_type, read_format, flags; /* flags: the bit field at offset 40 */
+	uint64_t sample_period;
+	const char *name; /* "" unknown */
+	const uint64_t *ids;
+	size_t id_count;
+	bool is_pt;
+};
+
+/** One record, and what its trailer (or sample) says of it. */
+struct perf_record {
+	const uint8_t *data;  /* the 8-byte header and what follows; `size` bytes readable */
+	uint64_t file_offset; /* of the record, or of the COMPRESSED record that holds it */
+	uint64_t time;	      /* ns of perf's clock; 0 none (synthesized at the start) */
+	uint64_t id;	      /* sample id; 0 none */
+	int32_t pid, tid, cpu; /* -1 unknown */
+	uint32_t machine_pid; /* from ID_INDEX; 0 the host */
+	uint16_t type, misc, size;
+};
+
+/** A build id that the recording knows of a file. */
+struct perf_build_id {
+	uint16_t cpumode; /* 1 kernel, 2 user, 4 guest kernel, 5 guest user */
+	int32_t pid;	  /* -1 host, 0 default guest, otherwise the machine */
+	uint8_t id[20], id_size;
+	const char *filename;
+};
+
+/** The strings of the feature sections; NULL where absent. */
+struct perf_features {
+	const char *hostname, *osrelease, *version, *arch, *cpudesc, *cpuid, *cmdline;
+	uint32_t cpus_available, cpus_online;
+	uint64_t total_mem_kb;
+	uint64_t first_sample_ns, last_sample_ns;
+	uint64_t bitmap[4];
+};
+
+/** An entry of ID_INDEX. */
+struct perf_id_entry {
+	uint64_t id;
+	int64_t idx, cpu, tid;
+	uint64_t machine_pid;
+	int64_t vcpu; /* -1 none */
+};
+
+struct perf_data {
+	char *path;	 /* as the user gave it */
+	char *directory; /* the recording's directory, NULL for a single file or a pipe */
+	char *file_path; /* of the data file; "-" for a pipe */
+	struct bytes file; /* mapped (or spooled) whole; valid until perf_data_close() */
+	bool is_pipe, is_spool, truncated, is_timeless;
+	uint64_t data_offset, data_size;
+	struct { struct perf_event *items; size_t count, room; } events;
+	struct { struct perf_record *items; size_t count, room; } records; /* sorted by time, stable */
+	struct { struct aux_queue *items; size_t count, room; } queues;	   /* sorted by index */
+	struct { struct perf_build_id *items; size_t count, room; } build_ids;
+	struct { struct perf_id_entry *items; size_t count, room; } id_index;
+	struct perf_features features;
+	struct pt_config pt;
+	bool have_pt; /* an AUXTRACE_INFO of Intel PT was seen */
+	/* What could not be read, by kind, for one line at the end. */
+	uint64_t unknown_records, unknown_ids, lost_records, bad_offset;
+	const char *bad_reason; /* why reading stopped early at bad_offset, NULL when it did not */
+	struct arena arena;
+};
+
+/**
+ * Open a recording for reading.
+ *
+ * @path   a perf.data file, a directory with `data` in it, or "-" for a pipe on standard input
+ * @ret    filled; release with perf_data_close(), also after a failure
+ *
+ * A cut-short or damaged file is read as far as it makes sense (`truncated`, `bad_reason`).
+ * Returns 0, -PTVM_SYSTEM (cannot be read), -PTVM_BAD_INPUT (not perf.data) or -PTVM_NO_MEMORY.
+ */
+int perf_data_open(const char *path, struct perf_data *ret, struct ptvm_error *error);
+
+/** Release everything; accepts one that perf_data_open() failed on, or zeroes. */
+void perf_data_close(struct perf_data *data);

@@ -1,0 +1,35 @@
+/* Who ran where and when: threads on CPUs and their names, from the records of a recording. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/perf_data.h"
+
+/** From `time` on, this thread is on the CPU. */
+struct switch_entry {
+	uint64_t time; /* ns of perf's clock */
+	int32_t pid, tid; /* -1 unknown, 0 idle */
+};
+
+struct sideband;
+
+/**
+ * Build the tables from sorted records. Returns 0 or -PTVM_NO_MEMORY.
+ * `data` must outlive the result; release with sideband_free().
+ */
+int sideband_build(const struct perf_data *data, struct sideband **ret);
+void sideband_free(struct sideband *sideband);
+
+/** The switches of one CPU in order of time, possibly none (count 0). From SWITCH_CPU_WIDE in and
+ * out, SWITCH, sched:sched_switch samples, ITRACE_START, whichever the recording has. */
+const struct switch_entry *sideband_switches(const struct sideband *sideband, int32_t cpu,
+					     size_t *count);
+
+/** The name of a thread at a time: COMM records, FORK inheritance, THREAD_MAP; NULL unknown
+ * (perf prints ":TID"). The idle thread 0 is "swapper". */
+const char *sideband_comm(const struct sideband *sideband, int32_t pid, int32_t tid,
+			  uint64_t time_ns);
+
+/** The process of a thread, -1 unknown. */
+int32_t sideband_pid_of(const struct sideband *sideband, int32_t tid);
