@@ -1,0 +1,108 @@
+/* Bytes -> one Intel PT packet. Stateless; knows the SDM's encodings and nothing else
+ * (SDM vol. 3, "Intel Processor Trace", section "Packet Definitions"). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pt_packet_kind {
+	PT_BAD,
+	PT_PAD,
+	PT_TNT, /* payload: branches, oldest in the highest of `count` bits; 1 = taken */
+	PT_TIP,
+	PT_TIP_PGE,
+	PT_TIP_PGD,
+	PT_FUP, /* the four with an IP: payload raw, `count` = IPBytes field */
+	PT_MODE_EXEC, /* payload: bit 0 CS.L, 1 CS.D, 2 IF */
+	PT_MODE_TSX,  /* payload: bit 0 InTX, 1 TXAbort */
+	PT_PIP,	      /* payload: CR3 (4 KiB aligned and PCID bits above 4); flag: NR, non-root */
+	PT_VMCS,      /* payload: VMCS address >> 12 */
+	PT_TSC,	      /* payload: low 56 bits */
+	PT_TMA,	      /* payload: CTC 15:0; `count`: FastCounter 8:0 */
+	PT_MTC,	      /* payload: 8 bits of CTC */
+	PT_CBR,	      /* payload: core:bus ratio */
+	PT_CYC,	      /* payload: cycles since the last CYC */
+	PT_PSB,
+	PT_PSBEND,
+	PT_OVF,
+	PT_TRACESTOP,
+	PT_MNT,
+	PT_PTW,	   /* payload: 4 or 8 bytes (`count`); flag: a FUP follows */
+	PT_EXSTOP, /* flag: a FUP follows */
+	PT_MWAIT,  /* payload: hints 7:0 and extensions 33:32 */
+	PT_PWRE,   /* payload: C-state 15:12, sub C-state 11:8, hardware 7 */
+	PT_PWRX,   /* payload: deepest 3:0, last 7:4, wake reason 11:8 */
+	PT_BBP,	   /* payload: type 4:0; `count`: bytes of each item, 4 or 8 */
+	PT_BIP,	   /* payload; `count`: item id */
+	PT_BEP,	   /* flag: a FUP follows */
+	PT_CFE,	   /* payload: type 4:0; `count`: vector; flag: a FUP follows */
+	PT_EVD,	   /* payload; `count`: type 5:0 */
+	PT_TRIG,   /* payload: trigger bits; `count`: instruction count; flag: a FUP follows */
+	PT_PACKET_KINDS,
+};
+
+enum {
+	PT_PACKET_MAX = 16, /* bytes: PSB is the longest, a CYC is cut at 15 */
+	PT_PSB_SIZE = 16,
+};
+
+/** Items between BBP and BEP share first bytes with short TNT: the reader must be told. */
+enum pt_block_context { PT_NO_BLOCK = 0, PT_BLOCK_4 = 4, PT_BLOCK_8 = 8 };
+
+struct pt_packet {
+	enum pt_packet_kind kind;
+	uint8_t size; /* bytes in the trace */
+	bool flag;
+	uint16_t count;
+	uint64_t payload;
+};
+
+/**
+ * Read the packet at `data`.
+ *
+ * @data   trace bytes; borrowed
+ * @size   readable bytes, any number
+ * @block  whether the packet lies between BBP and BEP, and the size of items there
+ * @ret    filled on success
+ *
+ * Returns 0, -PTVM_END when the packet goes on past `size`, or -PTVM_BAD_PACKET for bytes that
+ * the SDM does not define (reserved IPBytes, MODE leaves, TMA with reserved bits set).
+ */
+int pt_packet_read(const uint8_t *data, size_t size, enum pt_block_context block,
+		   struct pt_packet *ret);
+
+/** The block context after this packet. */
+enum pt_block_context pt_block_after(enum pt_block_context block, const struct pt_packet *packet);
+
+/** The first PSB in [p, end), or NULL. */
+const uint8_t *pt_psb_find(const uint8_t *p, const uint8_t *end);
+
+/** Payload bytes of an IP packet by its IPBytes field; 5 and 7 are reserved (SDM table "FUP/TIP
+ * IP Reconstruction"). */
+static inline unsigned pt_ip_size(unsigned ipbytes)
+{
+	return "\0\2\4\6\6\0\10"[ipbytes & 7];
+}
+
+/** The last IP of the stream, against which IP packets are compressed. Zero it at a PSB. */
+struct pt_last_ip {
+	uint64_t ip;
+};
+
+/**
+ * The IP that a packet means, remembered for the next one. IPBytes 0 ("out of context") leaves
+ * the last IP as it was and returns it.
+ */
+static inline uint64_t pt_ip_update(struct pt_last_ip *last, unsigned ipbytes, uint64_t payload)
+{
+	switch (ipbytes) {
+	case 1: last->ip = (last->ip & ~(uint64_t)0xffff) | (payload & 0xffff); break;
+	case 2: last->ip = (last->ip & ~(uint64_t)0xffffffff) | (payload & 0xffffffff); break;
+	case 3: last->ip = (uint64_t)((int64_t)(payload << 16) >> 16); break;
+	case 4: last->ip = (last->ip & ((uint64_t)0xffff << 48)) | (payload << 16 >> 16); break;
+	case 6: last->ip = payload; break;
+	default: break;
+	}
+	return last->ip;
+}
