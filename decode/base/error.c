@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void tell(struct ptvm_error *error, enum ptvm_err code, int sys_errno, const char *format,
-		 va_list args)
+__attribute__((format(printf, 4, 0))) static void
+tell(struct ptvm_error *error, enum ptvm_err code, int sys_errno, const char *format, va_list args)
 {
 	size_t used;
 

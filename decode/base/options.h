@@ -40,7 +40,7 @@ struct option_row {
 	unsigned flags;
 	const char *missing; /* not NULL: the argument is optional, only joined (--x=1, -x1), and
 			      * this is its value when it is not there */
-	/* Returns 0 or an error; one without a message is reported as an invalid argument. */
+	/* Returns 0 or an error; for -PTVM_BAD_USAGE without a message the parser has one. */
 	int (*call)(void *context, const char *value, struct ptvm_error *error);
 };
 
