@@ -1,0 +1,176 @@
+/* The executable: a table of verbs, and what is common to them. */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "decode/base/options.h"
+#include "decode/base/verb.h"
+#include "decode/cmd_script.h"
+
+static const struct verb verbs[] = {
+	{ "script", cmd_script, "Look at a recording", "print what host and guests ran" },
+};
+
+enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]), NEAR = 2, NAME_MAX_LENGTH = 32 };
+
+static const struct verb *verb_find(const char *name)
+{
+	for (size_t i = 0; i < VERB_COUNT; i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	return NULL;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Letters to insert, drop or change to make `b` of `a` (Levenshtein). */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[NAME_MAX_LENGTH + 1];
+	size_t width = strlen(b);
+	size_t diagonal, above;
+
+	for (size_t i = 0; i <= width; i++)
+		row[i] = i;
+	for (; *a; a++) {
+		diagonal = row[0]++;
+		for (size_t i = 1; i <= width; i++) {
+			above = row[i];
+			row[i] = least(diagonal + (*a != b[i - 1]), least(above, row[i - 1]) + 1);
+			diagonal = above;
+		}
+	}
+	return row[width];
+}
+
+static const char *nearest_verb(const char *name)
+{
+	const char *nearest = NULL;
+	size_t best = NEAR + 1;
+
+	for (size_t i = 0; i < VERB_COUNT; i++) {
+		size_t far = distance(name, verbs[i].name);
+
+		if (far < best) {
+			best = far;
+			nearest = verbs[i].name;
+		}
+	}
+	return nearest;
+}
+
+static int unknown_verb(const char *name)
+{
+	const char *nearest = nearest_verb(name);
+
+	(void)fprintf(stderr, "ptvm: '%s' is not a ptvm command", name);
+	if (nearest)
+		(void)fprintf(stderr, ", did you mean '%s'?\n", nearest);
+	else
+		(void)fputs("; see 'ptvm --help'\n", stderr);
+	return 2;
+}
+
+static void print_help(FILE *out)
+{
+	const char *group = "";
+
+	(void)fputs(
+		"Usage: ptvm VERB [OPTION]...\n"
+		"Intel PT for virtual machines: what exactly ran, in the host and its guests.\n",
+		out);
+	for (size_t i = 0; i < VERB_COUNT; i++) {
+		if (strcmp(group, verbs[i].group))
+			(void)fprintf(out, "\n%s:\n", verbs[i].group);
+		group = verbs[i].group;
+		(void)fprintf(out, "  %-12s%s\n", verbs[i].name, verbs[i].summary);
+	}
+	(void)fputs("\n'ptvm VERB --help' lists the options of a verb, 'man ptvm-VERB' explains "
+		    "them.\n",
+		    out);
+}
+
+/* The exit status where all went well: lost output is a failure. */
+static int output_status(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	(void)fputs("ptvm: cannot write the output\n", stderr);
+	return 1;
+}
+
+static int exit_status(int r, const char *verb, const struct ptvm_error *error)
+{
+	if (output_status())
+		return 1;
+	if (r >= 0 || r == -PTVM_END)
+		return r > 0;
+	if (error->code)
+		(void)fprintf(stderr, "ptvm %s: %s\n", verb, error->message);
+	else
+		(void)fprintf(stderr, "ptvm %s: %s\n", verb,
+			      r == -PTVM_NO_MEMORY ? "out of memory" : "failed");
+	return r == -PTVM_BAD_USAGE ? 2 : 1;
+}
+
+static int run_verb(int argc, char **argv)
+{
+	const struct verb *verb = verb_find(argv[0]);
+	struct ptvm_error error = { 0 };
+
+	if (!verb)
+		return unknown_verb(argv[0]);
+	return exit_status(verb->run(argc, argv, &error), verb->name, &error);
+}
+
+/* `ptvm help VERB` is `ptvm VERB --help`. */
+static int help(int argc, char **argv)
+{
+	char word[] = "--help";
+	char *ask[] = { argv[1], word, NULL };
+
+	if (argc > 1)
+		return run_verb(2, ask);
+	print_help(stdout);
+	return output_status();
+}
+
+/* The verbs by name, for shell completion. */
+static int complete(void)
+{
+	for (size_t i = 0; i < VERB_COUNT; i++)
+		(void)printf("%s\t\n", verbs[i].name);
+	(void)fputs("help\t\n--help\t\n--version\t\n", stdout);
+	return output_status();
+}
+
+static int version(void)
+{
+	(void)puts("ptvm " PTVM_VERSION);
+	return output_status();
+}
+
+int main(int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+
+	/* A closed pipe ends us quietly, also where our parent ignores the signal. */
+	(void)signal(SIGPIPE, SIG_DFL);
+	if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"))
+		return help(argc - 1, argv + 1);
+	if (!strcmp(word, "--version") || !strcmp(word, "-V"))
+		return version();
+	if (!strcmp(word, "--complete"))
+		return complete();
+	if (word[0] && word[0] != '-')
+		return run_verb(argc - 1, argv + 1);
+	if (word[0])
+		(void)fprintf(stderr, "ptvm: unknown option: %s\n", word);
+	else
+		print_help(stderr);
+	return 2;
+}
