@@ -11,10 +11,19 @@ struct aux_span {
 	uint64_t size;	     /* bytes, > 0 */
 	uint64_t position;   /* of the first byte in the queue's stream; spans follow on each other */
 	uint64_t file_offset;
+	uint64_t trace_offset; /* in the kernel's count of AUX bytes; 0 unknown */
 	uint64_t reference; /* TSC read by the recorder after this was traced; 0 unknown */
 	/* Data was lost (AUX truncated) or the buffer stands alone (snapshot, sample) just before
 	 * this span: no packet straddles into it, and time and flow have a gap here. */
 	bool lost_before;
+};
+
+/** A place where the kernel says that trace was lost. */
+struct aux_loss {
+	uint64_t time; /* ns of perf's clock */
+	int32_t cpu, tid;
+	uint64_t position; /* in the queue's stream; its size when past all spans */
+	uint64_t flags;	   /* of the AUX record: 1 truncated, 4 partial, 8 collision */
 };
 
 /** One queue: the trace of one CPU, or of one thread. */
@@ -25,4 +34,6 @@ struct aux_queue {
 	struct aux_span *spans;
 	size_t count, room;
 	uint64_t size; /* bytes in all spans */
+	struct aux_loss *losses; /* by position */
+	size_t loss_count, loss_room;
 };

@@ -29,10 +29,53 @@ struct perf_event {
 	uint32_t type;
 	uint64_t config, sample_type, read_format, flags; /* flags: the bit field at offset 40 */
 	uint64_t sample_period;
+	uint64_t branch_sample_type, sample_regs_user, sample_regs_intr;
 	const char *name; /* "" unknown */
 	const uint64_t *ids;
 	size_t id_count;
+	struct bytes attr; /* as in the file */
 	bool is_pt;
+};
+
+/** Bits of sample_type. */
+enum {
+	PERF_SAMPLE_IP = 1 << 0,
+	PERF_SAMPLE_TID = 1 << 1,
+	PERF_SAMPLE_TIME = 1 << 2,
+	PERF_SAMPLE_ADDR = 1 << 3,
+	PERF_SAMPLE_READ = 1 << 4,
+	PERF_SAMPLE_CALLCHAIN = 1 << 5,
+	PERF_SAMPLE_ID = 1 << 6,
+	PERF_SAMPLE_CPU = 1 << 7,
+	PERF_SAMPLE_PERIOD = 1 << 8,
+	PERF_SAMPLE_STREAM_ID = 1 << 9,
+	PERF_SAMPLE_RAW = 1 << 10,
+	PERF_SAMPLE_BRANCH_STACK = 1 << 11,
+	PERF_SAMPLE_REGS_USER = 1 << 12,
+	PERF_SAMPLE_STACK_USER = 1 << 13,
+	PERF_SAMPLE_WEIGHT = 1 << 14,
+	PERF_SAMPLE_DATA_SRC = 1 << 15,
+	PERF_SAMPLE_IDENTIFIER = 1 << 16,
+	PERF_SAMPLE_TRANSACTION = 1 << 17,
+	PERF_SAMPLE_REGS_INTR = 1 << 18,
+	PERF_SAMPLE_PHYS_ADDR = 1 << 19,
+	PERF_SAMPLE_AUX = 1 << 20,
+	PERF_SAMPLE_CGROUP = 1 << 21,
+	PERF_SAMPLE_DATA_PAGE_SIZE = 1 << 22,
+	PERF_SAMPLE_CODE_PAGE_SIZE = 1 << 23,
+	PERF_SAMPLE_WEIGHT_STRUCT = 1 << 24,
+	PERF_SAMPLE_KNOWN = (1 << 25) - 1,
+};
+
+/** Bits of the attr's flags. */
+enum { PERF_FLAG_SAMPLE_ID_ALL = 1 << 18 };
+
+/** What a sample id belongs to. */
+struct perf_id {
+	uint64_t id;
+	uint32_t event; /* index in events */
+	uint32_t machine_pid;
+	int32_t index; /* of the AUX queue, from ID_INDEX; -1 unknown */
 };
 
 /** One record, and what its trailer (or sample) says of it. */
@@ -76,19 +119,25 @@ struct perf_data {
 	char *directory; /* the recording's directory, NULL for a single file or a pipe */
 	char *file_path; /* of the data file; "-" for a pipe */
 	struct bytes file; /* mapped (or spooled) whole; valid until perf_data_close() */
-	bool is_pipe, is_spool, truncated, is_timeless;
+	bool is_pipe, is_mapped, truncated, is_timeless;
 	uint64_t data_offset, data_size;
 	struct { struct perf_event *items; size_t count, room; } events;
+	size_t id_total; /* ids of all events */
 	struct { struct perf_record *items; size_t count, room; } records; /* sorted by time, stable */
 	struct { struct aux_queue *items; size_t count, room; } queues;	   /* sorted by index */
 	struct { struct perf_build_id *items; size_t count, room; } build_ids;
 	struct { struct perf_id_entry *items; size_t count, room; } id_index;
+	struct { struct perf_id *items; size_t count, room; } ids;	   /* sorted by id */
+	struct { uint64_t *items; size_t count, room; } aux_index; /* offsets of AUXTRACE records */
 	struct perf_features features;
 	struct pt_config pt;
+	struct bytes auxtrace_info; /* the first such record's body */
 	bool have_pt; /* an AUXTRACE_INFO of Intel PT was seen */
 	/* What could not be read, by kind, for one line at the end. */
-	uint64_t unknown_records, unknown_ids, lost_records, bad_offset;
-	const char *bad_reason; /* why reading stopped early at bad_offset, NULL when it did not */
+	uint64_t unknown_records, unknown_ids, bad_records, lost_records, bad_features;
+	uint64_t skipped_bytes; /* of the data section, past damage or cut off */
+	uint64_t bad_offset;
+	const char *bad_reason; /* the first damage, at bad_offset; NULL when there is none */
 	struct arena arena;
 };
 
@@ -102,6 +151,12 @@ struct perf_data {
  * Returns 0, -PTVM_SYSTEM (cannot be read), -PTVM_BAD_INPUT (not perf.data) or -PTVM_NO_MEMORY.
  */
 int perf_data_open(const char *path, struct perf_data *ret, struct ptvm_error *error);
+
+/** As perf_data_open() for bytes that are in memory, and stay there until perf_data_close(). */
+int perf_data_open_bytes(struct bytes file, struct perf_data *ret, struct ptvm_error *error);
+
+/** What `id` belongs to, NULL unknown. */
+const struct perf_id *perf_data_id(const struct perf_data *data, uint64_t id);
 
 /** Release everything; accepts one that perf_data_open() failed on, or zeroes. */
 void perf_data_close(struct perf_data *data);

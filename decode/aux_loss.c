@@ -1,0 +1,190 @@
+#include "decode/aux_loss.h"
+
+#include <stdlib.h>
+
+#include "decode/base/vec.h"
+#include "decode/perf_record.h"
+
+/* A queue's number by what AUX records know: its CPU, or its thread. */
+struct owner {
+	int32_t key;
+	uint32_t queue;
+};
+
+static int compare_owners(const void *a, const void *b)
+{
+	const struct owner *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return (x->queue > y->queue) - (x->queue < y->queue);
+}
+
+static struct owner *sorted_owners(const struct perf_data *data)
+{
+	size_t count = data->queues.count;
+	struct owner *owners = calloc(count, sizeof(*owners));
+
+	if (!owners)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		const struct aux_queue *queue = &data->queues.items[i];
+
+		owners[i].key = data->pt.per_cpu ? queue->cpu : queue->tid;
+		owners[i].queue = (uint32_t)i;
+	}
+	qsort(owners, count, sizeof(*owners), compare_owners);
+	return owners;
+}
+
+static struct aux_queue *find_queue(struct perf_data *data, const struct owner *owners, int32_t key)
+{
+	size_t low = 0, high = data->queues.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (owners[middle].key < key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == data->queues.count || owners[low].key != key)
+		return NULL;
+	return &data->queues.items[owners[low].queue];
+}
+
+/* Where the kernel's count of bytes `offset` lies in the stream. */
+static uint64_t position_of(const struct aux_queue *queue, uint64_t offset)
+{
+	const struct aux_span *span;
+	size_t low = 0, high = queue->count;
+	uint64_t into;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (queue->spans[middle].trace_offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return 0;
+	span = &queue->spans[low - 1];
+	into = offset - span->trace_offset;
+	return span->position + (into < span->size ? into : span->size);
+}
+
+static bool is_loss(const struct perf_data *data, const struct perf_record *record,
+		    struct perf_aux *ret)
+{
+	const uint64_t kinds = PERF_AUX_TRUNCATED | PERF_AUX_PARTIAL | PERF_AUX_COLLISION;
+	const struct perf_id *id = perf_data_id(data, record->id);
+
+	if (record->type != PERF_AUX || perf_aux_read(record, ret) < 0)
+		return false;
+	return (ret->flags & kinds) && (!id || data->events.items[id->event].is_pt);
+}
+
+static int collect(struct perf_data *data, const struct owner *owners)
+{
+	for (size_t i = 0; i < data->records.count; i++) {
+		const struct perf_record *record = &data->records.items[i];
+		int32_t key = data->pt.per_cpu ? record->cpu : record->tid;
+		struct aux_queue *queue;
+		struct perf_aux aux;
+
+		if (!is_loss(data, record, &aux))
+			continue;
+		queue = find_queue(data, owners, key);
+		if (!queue)
+			continue;
+
+		struct aux_loss loss = {
+			.time = record->time,
+			.cpu = record->cpu,
+			.tid = record->tid,
+			.position = data->pt.snapshot ? queue->size
+						      : position_of(queue, aux.offset + aux.size),
+			.flags = aux.flags,
+		};
+
+		if (!vec_grow((void **)&queue->losses, &queue->loss_room, queue->loss_count,
+			      sizeof(loss)))
+			return -PTVM_NO_MEMORY;
+		queue->losses[queue->loss_count++] = loss;
+	}
+	return 0;
+}
+
+static int compare_losses(const void *a, const void *b)
+{
+	const struct aux_loss *x = a, *y = b;
+
+	if (x->position != y->position)
+		return x->position < y->position ? -1 : 1;
+	return (x->time > y->time) - (x->time < y->time);
+}
+
+/* Copy `span` to `ret`, in pieces between the losses in it; returns how many. */
+static size_t split_span(const struct aux_queue *queue, struct aux_span span, size_t *loss,
+			 struct aux_span *ret)
+{
+	size_t count = 0;
+
+	for (; *loss < queue->loss_count; (*loss)++) {
+		uint64_t at = queue->losses[*loss].position - span.position;
+		struct aux_span front = span;
+
+		if (queue->losses[*loss].position >= span.position + span.size)
+			break;
+		if (at) {
+			front.size = at;
+			ret[count++] = front;
+			span.data += at;
+			span.size -= at;
+			span.position += at;
+			span.file_offset += at;
+			span.trace_offset += at;
+		}
+		span.lost_before |= span.position > 0;
+	}
+	ret[count++] = span;
+	return count;
+}
+
+static int split(struct aux_queue *queue)
+{
+	struct aux_span *spans = calloc(queue->count + queue->loss_count, sizeof(*spans));
+	size_t count = 0, loss = 0;
+
+	if (!spans)
+		return -PTVM_NO_MEMORY;
+	qsort(queue->losses, queue->loss_count, sizeof(*queue->losses), compare_losses);
+	for (size_t i = 0; i < queue->count; i++)
+		count += split_span(queue, queue->spans[i], &loss, spans + count);
+	free(queue->spans);
+	queue->spans = spans;
+	queue->room = queue->count + queue->loss_count;
+	queue->count = count;
+	return 0;
+}
+
+int aux_loss_apply(struct perf_data *data)
+{
+	struct owner *owners;
+	int r;
+
+	if (!data->queues.count)
+		return 0;
+	owners = sorted_owners(data);
+	if (!owners)
+		return -PTVM_NO_MEMORY;
+	r = collect(data, owners);
+	for (size_t i = 0; i < data->queues.count && !r; i++)
+		if (data->queues.items[i].loss_count)
+			r = split(&data->queues.items[i]);
+	free(owners);
+	return r;
+}

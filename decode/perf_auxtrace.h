@@ -1,0 +1,40 @@
+/* AUXTRACE records and AUX samples -> queues of spans. */
+#pragma once
+
+#include "decode/perf_data.h"
+#include "decode/perf_walk.h"
+
+/** Trace as it came, before it is known what belongs together. */
+struct aux_piece {
+	struct aux_span span;
+	uint32_t index;
+	int32_t cpu, tid;
+	uint32_t order; /* of arrival */
+	bool is_sample; /* stands alone */
+};
+
+/** Zero-initialise before use. */
+struct perf_auxtrace {
+	struct {
+		struct aux_piece *items;
+		size_t count, room;
+	} pieces;
+};
+
+/** Take the trace of an AUXTRACE record. Returns 0, -PTVM_BAD_INPUT (no such queue can be) or
+ * -PTVM_NO_MEMORY. */
+int perf_auxtrace_add(struct perf_auxtrace *auxtrace, const struct perf_item *item);
+
+/** Take the trace `aux` in a SAMPLE, when it has some. Errors as perf_auxtrace_add(). */
+int perf_auxtrace_add_sample(struct perf_auxtrace *auxtrace, const struct perf_data *data,
+			     const struct perf_record *record, struct bytes aux);
+
+/**
+ * Make data->queues of all pieces: in order of arrival, overlaps of snapshots cut off, padding
+ * between buffers left out, split where AUX records say that data was lost. Needs pt and records.
+ * Returns 0 or -PTVM_NO_MEMORY.
+ */
+int perf_auxtrace_finish(struct perf_auxtrace *auxtrace, struct perf_data *data);
+
+/** Release the pieces. */
+void perf_auxtrace_deinit(struct perf_auxtrace *auxtrace);

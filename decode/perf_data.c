@@ -1,0 +1,309 @@
+/* Reading goes in two steps, since records may come before what explains them (a pipe's attrs, the
+ * machines in ID_INDEX): first all records are listed as they lie, then each gets its thread, CPU,
+ * time and machine from its trailer. */
+#include "decode/perf_data.h"
+
+#include <stdlib.h>
+
+#include "decode/base/vec.h"
+#include "decode/perf_auxtrace.h"
+#include "decode/perf_event.h"
+#include "decode/perf_feature.h"
+#include "decode/perf_file.h"
+#include "decode/perf_header.h"
+#include "decode/perf_order.h"
+#include "decode/perf_pt_info.h"
+#include "decode/perf_record.h"
+#include "decode/perf_sample.h"
+#include "decode/perf_walk.h"
+
+enum { HEADER = 8 };
+
+static struct bytes item_body(const struct perf_item *item)
+{
+	return (struct bytes){ item->data + HEADER, item->size - (size_t)HEADER };
+}
+
+static struct bytes record_body(const struct perf_record *record)
+{
+	return (struct bytes){ record->data + HEADER, record->size - (size_t)HEADER };
+}
+
+/* nr entries of four words, and then perhaps nr of two more. */
+static int read_id_index(struct perf_data *data, struct bytes body)
+{
+	enum { ENTRY = 32, EXTRA = 16 };
+	uint64_t count, room = body.size / ENTRY;
+
+	if (!bytes_read(body, 0, 8, &count) || count > room || body.size - 8 < count * ENTRY)
+		return -PTVM_BAD_INPUT;
+	for (uint64_t i = 0; i < count; i++) {
+		struct perf_id_entry entry = { .vcpu = -1 };
+		uint64_t at = 8 + i * ENTRY, extra = 8 + count * ENTRY + i * EXTRA;
+
+		(void)bytes_read(body, at, 8, &entry.id);
+		(void)bytes_read(body, at + 8, 8, (uint64_t *)&entry.idx);
+		(void)bytes_read(body, at + 16, 8, (uint64_t *)&entry.cpu);
+		(void)bytes_read(body, at + 24, 8, (uint64_t *)&entry.tid);
+		if (body.size - 8 >= count * (ENTRY + EXTRA)) {
+			(void)bytes_read(body, extra, 8, &entry.machine_pid);
+			(void)bytes_read(body, extra + 8, 8, (uint64_t *)&entry.vcpu);
+		}
+		if (!vec_push(&data->id_index, entry))
+			return -PTVM_NO_MEMORY;
+	}
+	return 0;
+}
+
+static int read_header_attr(struct perf_data *data, struct bytes body)
+{
+	uint32_t size = perf_event_attr_size(body);
+	int r = perf_event_add(data, body, bytes_slice(body, size, body.size));
+
+	return r < 0 ? r : 0;
+}
+
+static int read_header_feature(struct perf_data *data, struct bytes body)
+{
+	uint64_t feature;
+	int r;
+
+	if (!bytes_read(body, 0, 8, &feature) || feature >= PERF_FEATURES)
+		return -PTVM_BAD_INPUT;
+	data->features.bitmap[feature / 64] |= (uint64_t)1 << feature % 64;
+	r = perf_feature_read(data, (uint32_t)feature, bytes_slice(body, 8, body.size));
+	if (r != -PTVM_BAD_INPUT)
+		return r;
+	data->bad_features++;
+	return 0;
+}
+
+/* A first step for records that say something of the file itself. */
+static int read_item(struct perf_data *data, struct perf_auxtrace *auxtrace,
+		     const struct perf_item *item)
+{
+	struct bytes body = item_body(item);
+	int r;
+
+	switch (item->type) {
+	case PERF_HEADER_ATTR: return read_header_attr(data, body);
+	case PERF_HEADER_FEATURE: return read_header_feature(data, body);
+	case PERF_HEADER_BUILD_ID:
+		r = perf_build_id_read(data, (struct bytes){ item->data, item->size });
+		return r < 0 ? r : 0;
+	case PERF_ID_INDEX: return read_id_index(data, body);
+	case PERF_AUXTRACE: return perf_auxtrace_add(auxtrace, item);
+	case PERF_AUXTRACE_INFO:
+		if (!data->auxtrace_info.size)
+			data->auxtrace_info = body;
+		return 0;
+	default: return 0;
+	}
+}
+
+static bool is_known(uint32_t type)
+{
+	enum { LAST_KERNEL_TYPE = 21 };
+
+	return type <= LAST_KERNEL_TYPE || (type >= PERF_HEADER_ATTR && type <= PERF_COMPRESSED2);
+}
+
+/* These are not listed: they are read here, or say nothing beside their place in the file. */
+static bool is_listed(uint32_t type)
+{
+	return type != PERF_AUXTRACE && type != PERF_FINISHED_ROUND && type != PERF_COMPRESSED &&
+	       type != PERF_COMPRESSED2;
+}
+
+static int list_item(struct perf_data *data, const struct perf_item *item)
+{
+	struct perf_record record = {
+		.data = item->data,
+		.file_offset = item->file_offset,
+		.pid = -1,
+		.tid = -1,
+		.cpu = -1,
+		.type = (uint16_t)item->type,
+		.misc = item->misc,
+		.size = item->size,
+	};
+
+	data->unknown_records += !is_known(item->type);
+	if (!is_listed(item->type))
+		return 0;
+	return vec_push(&data->records, record) ? 0 : -PTVM_NO_MEMORY;
+}
+
+static int list_all(struct perf_data *data, struct perf_auxtrace *auxtrace, struct perf_walk *walk)
+{
+	struct perf_item item;
+	int r;
+
+	while (!(r = perf_walk_next(walk, &item))) {
+		r = read_item(data, auxtrace, &item);
+		data->bad_records += r == -PTVM_BAD_INPUT;
+		if (r == -PTVM_NO_MEMORY || list_item(data, &item) < 0)
+			return -PTVM_NO_MEMORY;
+	}
+	return r == -PTVM_END ? 0 : r;
+}
+
+static int read_records(struct perf_data *data, struct perf_auxtrace *auxtrace)
+{
+	struct perf_walk walk;
+	int r;
+
+	perf_walk_init(&walk, data, &data->arena);
+	r = list_all(data, auxtrace, &walk);
+	data->truncated = walk.truncated;
+	data->bad_reason = walk.bad_reason;
+	data->bad_offset = walk.bad_offset;
+	data->skipped_bytes = walk.skipped_bytes;
+	perf_walk_deinit(&walk);
+	return r;
+}
+
+/* The event of a record; id 0 and unknown ones are taken for the first, as perf does. */
+static const struct perf_event *event_of(struct perf_data *data, struct perf_record *record,
+					 uint64_t id)
+{
+	const struct perf_id *found = id ? perf_data_id(data, id) : NULL;
+
+	data->unknown_ids += id && !found;
+	if (!found)
+		return &data->events.items[0];
+	record->machine_pid = found->machine_pid;
+	return &data->events.items[found->event];
+}
+
+/* Give a kernel's record what its trailer, or a sample its fields, say of it. */
+static int explain(struct perf_data *data, struct perf_auxtrace *auxtrace,
+		   struct perf_record *record)
+{
+	const struct perf_event *any = data->events.items;
+	struct bytes body = record_body(record);
+	bool is_sample = record->type == PERF_SAMPLE;
+	uint64_t id = is_sample ? perf_sample_id(any, body) : perf_trailer_id(any, body);
+	const struct perf_event *event = event_of(data, record, id);
+	struct perf_sample sample;
+	int r = is_sample ? perf_sample_read(event, body, &sample)
+			  : perf_trailer_read(event, body, &sample);
+
+	data->bad_records += r < 0;
+	record->time = sample.time == UINT64_MAX ? 0 : sample.time;
+	record->id = id ? id : sample.id;
+	record->pid = sample.pid;
+	record->tid = sample.tid;
+	record->cpu = sample.cpu;
+	return perf_auxtrace_add_sample(auxtrace, data, record, sample.aux);
+}
+
+static void count_lost(struct perf_data *data, const struct perf_record *record)
+{
+	struct perf_lost lost;
+
+	if (record->type == PERF_LOST && !perf_lost_read(record, &lost))
+		data->lost_records += lost.count;
+}
+
+static int explain_all(struct perf_data *data, struct perf_auxtrace *auxtrace)
+{
+	for (size_t i = 0; i < data->records.count; i++) {
+		struct perf_record *record = &data->records.items[i];
+
+		count_lost(data, record);
+		if (record->type >= PERF_HEADER_ATTR || !data->events.count)
+			continue;
+
+		int r = explain(data, auxtrace, record);
+
+		data->bad_records += r == -PTVM_BAD_INPUT;
+		if (r == -PTVM_NO_MEMORY)
+			return r;
+	}
+	return 0;
+}
+
+/* EVENT_UPDATE of kind "name": how a pipe tells what its events are called. */
+static int name_events(struct perf_data *data)
+{
+	enum { KIND_NAME = 2, TEXT = 16 };
+
+	for (size_t i = 0; i < data->records.count; i++) {
+		const struct perf_record *record = &data->records.items[i];
+		struct bytes body = record_body(record);
+		uint64_t kind, id;
+		const char *name;
+
+		if (record->type != PERF_EVENT_UPDATE || !bytes_read(body, 0, 8, &kind) ||
+		    kind != KIND_NAME || !bytes_read(body, 8, 8, &id) || body.size <= TEXT)
+			continue;
+		name = arena_strndup(&data->arena, (const char *)body.data + TEXT,
+				     strnlen((const char *)body.data + TEXT, body.size - TEXT));
+		if (!name)
+			return -PTVM_NO_MEMORY;
+		perf_event_name(data, id, name);
+	}
+	return 0;
+}
+
+static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
+{
+	int r = read_records(data, auxtrace);
+
+	if (!r)
+		r = perf_event_index_ids(data);
+	if (!r)
+		r = name_events(data);
+	if (r < 0)
+		return r;
+	perf_pt_info_read(data);
+	r = explain_all(data, auxtrace);
+	if (!r)
+		r = perf_order(data->records.items, data->records.count);
+	return r < 0 ? r : perf_auxtrace_finish(auxtrace, data);
+}
+
+static int open_mapped(struct perf_data *data, struct ptvm_error *error)
+{
+	struct perf_auxtrace auxtrace = { 0 };
+	int r = perf_header_read(data, error);
+
+	if (!r)
+		r = read_data(data, &auxtrace);
+	perf_auxtrace_deinit(&auxtrace);
+	return r == -PTVM_NO_MEMORY ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : r;
+}
+
+int perf_data_open(const char *path, struct perf_data *ret, struct ptvm_error *error)
+{
+	int r;
+
+	*ret = (struct perf_data){ 0 };
+	r = perf_file_open(path, ret, error);
+	return r < 0 ? r : open_mapped(ret, error);
+}
+
+int perf_data_open_bytes(struct bytes file, struct perf_data *ret, struct ptvm_error *error)
+{
+	*ret = (struct perf_data){ .file = file };
+	return open_mapped(ret, error);
+}
+
+void perf_data_close(struct perf_data *data)
+{
+	for (size_t i = 0; i < data->queues.count; i++) {
+		free(data->queues.items[i].spans);
+		free(data->queues.items[i].losses);
+	}
+	vec_free(&data->events);
+	vec_free(&data->records);
+	vec_free(&data->queues);
+	vec_free(&data->build_ids);
+	vec_free(&data->id_index);
+	vec_free(&data->ids);
+	vec_free(&data->aux_index);
+	perf_file_close(data);
+	arena_free(&data->arena);
+	*data = (struct perf_data){ 0 };
+}

@@ -1,0 +1,199 @@
+#include "decode/perf_feature.h"
+
+#include "decode/base/vec.h"
+#include "decode/perf_event.h"
+
+/* Take a u32 off the front. */
+static int take_u32(struct bytes *payload, uint32_t *ret)
+{
+	uint64_t value;
+
+	if (!bytes_read(*payload, 0, 4, &value))
+		return -PTVM_BAD_INPUT;
+	*payload = bytes_slice(*payload, 4, payload->size);
+	*ret = (uint32_t)value;
+	return 0;
+}
+
+/* Take a string off the front: a length, then that many bytes, padded with zeroes. */
+static int take_string(struct perf_data *data, struct bytes *payload, const char **ret)
+{
+	uint32_t length;
+	char *copy;
+
+	if (take_u32(payload, &length) < 0 || length > payload->size)
+		return -PTVM_BAD_INPUT;
+	copy = arena_strndup(&data->arena, (const char *)payload->data,
+			     strnlen((const char *)payload->data, length));
+	if (!copy)
+		return -PTVM_NO_MEMORY;
+	*payload = bytes_slice(*payload, length, payload->size);
+	*ret = copy;
+	return 0;
+}
+
+/* Arguments joined by blanks. The text is never longer than the payload. */
+static int read_cmdline(struct perf_data *data, struct bytes payload)
+{
+	char *line = arena_alloc(&data->arena, payload.size + 1), *end = line;
+	uint32_t count, length;
+
+	if (!line)
+		return -PTVM_NO_MEMORY;
+	if (take_u32(&payload, &count) < 0)
+		return -PTVM_BAD_INPUT;
+	data->features.cmdline = line;
+	for (uint32_t i = 0; i < count; i++) {
+		if (take_u32(&payload, &length) < 0 || length > payload.size)
+			return -PTVM_BAD_INPUT;
+
+		size_t shown = strnlen((const char *)payload.data, length);
+
+		if (i)
+			*end++ = ' ';
+		memcpy(end, payload.data, shown);
+		end += shown;
+		payload = bytes_slice(payload, length, payload.size);
+	}
+	return 0;
+}
+
+static int read_cpus(struct perf_data *data, struct bytes payload)
+{
+	if (take_u32(&payload, &data->features.cpus_available) < 0 ||
+	    take_u32(&payload, &data->features.cpus_online) < 0)
+		return -PTVM_BAD_INPUT;
+	return 0;
+}
+
+static int read_u64s(struct bytes payload, uint64_t *first, uint64_t *second)
+{
+	if (!bytes_read(payload, 0, 8, first) || (second && !bytes_read(payload, 8, 8, second)))
+		return -PTVM_BAD_INPUT;
+	return 0;
+}
+
+int perf_build_id_read(struct perf_data *data, struct bytes entry)
+{
+	enum { HEADER = 8, PID = 8, ID = 12, NAME = 36, HAS_SIZE = 1 << 15 };
+	struct perf_build_id build_id = { 0 };
+	uint64_t misc, size, pid;
+
+	if (!bytes_read(entry, 4, 2, &misc) || !bytes_read(entry, 6, 2, &size) || size <= NAME ||
+	    size > entry.size)
+		return -PTVM_BAD_INPUT;
+	(void)bytes_read(entry, PID, 4, &pid);
+	build_id.cpumode = misc & 7;
+	build_id.pid = (int32_t)(uint32_t)pid;
+	build_id.id_size = misc & HAS_SIZE ? entry.data[ID + 20] : 20;
+	if (build_id.id_size > 20)
+		build_id.id_size = 20;
+	memcpy(build_id.id, entry.data + ID, 20);
+	build_id.filename = arena_strndup(&data->arena, (const char *)entry.data + NAME,
+					  strnlen((const char *)entry.data + NAME, size - NAME));
+	if (!build_id.filename || !vec_push(&data->build_ids, build_id))
+		return -PTVM_NO_MEMORY;
+	return (int)size;
+}
+
+static int read_build_ids(struct perf_data *data, struct bytes payload)
+{
+	while (payload.size) {
+		int r = perf_build_id_read(data, payload);
+
+		if (r < 0)
+			return r;
+		payload = bytes_slice(payload, (uint64_t)r, payload.size);
+	}
+	return 0;
+}
+
+/* One entry: attr, number of ids, name, ids. Gives event `index` its name; without an attr section
+ * in the file (`is_only`) also the event itself. */
+static int read_description(struct perf_data *data, struct bytes *payload, uint32_t attr_size,
+			    size_t index, bool is_only)
+{
+	struct bytes attr = bytes_slice(*payload, 0, attr_size), ids;
+	const char *name;
+	uint32_t count;
+	int r;
+
+	*payload = bytes_slice(*payload, attr_size, payload->size);
+	r = take_u32(payload, &count);
+	if (!r)
+		r = take_string(data, payload, &name);
+	if (r < 0)
+		return r;
+	ids = bytes_slice(*payload, 0, 8 * (uint64_t)count);
+	*payload = bytes_slice(*payload, ids.size, payload->size);
+	if (is_only) {
+		r = perf_event_add(data, attr, ids);
+		if (r < 0)
+			return r;
+	}
+	if (index < data->events.count && perf_event_attr_size(attr) &&
+	    load_le(attr.data, 4) == data->events.items[index].type)
+		data->events.items[index].name = name;
+	return 0;
+}
+
+static int read_descriptions(struct perf_data *data, struct bytes payload)
+{
+	bool is_only = !data->events.count;
+	uint32_t count, attr_size;
+
+	if (take_u32(&payload, &count) < 0 || take_u32(&payload, &attr_size) < 0)
+		return -PTVM_BAD_INPUT;
+	for (uint32_t i = 0; i < count; i++) {
+		int r = read_description(data, &payload, attr_size, i, is_only);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Pairs of offset and size of the AUXTRACE records. */
+static int read_aux_index(struct perf_data *data, struct bytes payload)
+{
+	uint64_t count, offset;
+
+	if (!bytes_read(payload, 0, 8, &count))
+		return -PTVM_BAD_INPUT;
+	for (uint64_t i = 0; i < count && bytes_read(payload, 8 + 16 * i, 8, &offset); i++)
+		if (!vec_push(&data->aux_index, offset))
+			return -PTVM_NO_MEMORY;
+	if (data->aux_index.count)
+		qsort(data->aux_index.items, data->aux_index.count, 8, compare_offsets);
+	return data->aux_index.count < count ? -PTVM_BAD_INPUT : 0;
+}
+
+int perf_feature_read(struct perf_data *data, uint32_t feature, struct bytes payload)
+{
+	struct perf_features *f = &data->features;
+
+	switch (feature) {
+	case PERF_FEATURE_BUILD_ID: return read_build_ids(data, payload);
+	case PERF_FEATURE_HOSTNAME: return take_string(data, &payload, &f->hostname);
+	case PERF_FEATURE_OSRELEASE: return take_string(data, &payload, &f->osrelease);
+	case PERF_FEATURE_VERSION: return take_string(data, &payload, &f->version);
+	case PERF_FEATURE_ARCH: return take_string(data, &payload, &f->arch);
+	case PERF_FEATURE_NRCPUS: return read_cpus(data, payload);
+	case PERF_FEATURE_CPUDESC: return take_string(data, &payload, &f->cpudesc);
+	case PERF_FEATURE_CPUID: return take_string(data, &payload, &f->cpuid);
+	case PERF_FEATURE_TOTAL_MEM: return read_u64s(payload, &f->total_mem_kb, NULL);
+	case PERF_FEATURE_CMDLINE: return read_cmdline(data, payload);
+	case PERF_FEATURE_EVENT_DESC: return read_descriptions(data, payload);
+	case PERF_FEATURE_AUXTRACE: return read_aux_index(data, payload);
+	case PERF_FEATURE_SAMPLE_TIME:
+		return read_u64s(payload, &f->first_sample_ns, &f->last_sample_ns);
+	default: return 0;
+	}
+}

@@ -1,0 +1,31 @@
+/* The feature sections of a recording: facts about the machine and the file. */
+#pragma once
+
+#include "decode/perf_data.h"
+
+enum perf_feature {
+	PERF_FEATURE_BUILD_ID = 2,
+	PERF_FEATURE_HOSTNAME = 3,
+	PERF_FEATURE_OSRELEASE = 4,
+	PERF_FEATURE_VERSION = 5,
+	PERF_FEATURE_ARCH = 6,
+	PERF_FEATURE_NRCPUS = 7,
+	PERF_FEATURE_CPUDESC = 8,
+	PERF_FEATURE_CPUID = 9,
+	PERF_FEATURE_TOTAL_MEM = 10,
+	PERF_FEATURE_CMDLINE = 11,
+	PERF_FEATURE_EVENT_DESC = 12,
+	PERF_FEATURE_AUXTRACE = 18,
+	PERF_FEATURE_SAMPLE_TIME = 21,
+	PERF_FEATURES = 256,
+};
+
+/**
+ * Read one feature's payload into `data`; those that nobody asks for are stepped over.
+ * Returns 0, -PTVM_BAD_INPUT when it is damaged (what came before the damage is kept) or
+ * -PTVM_NO_MEMORY.
+ */
+int perf_feature_read(struct perf_data *data, uint32_t feature, struct bytes payload);
+
+/** Add a build id from its record, which begins at `entry`. Errors as perf_feature_read(). */
+int perf_build_id_read(struct perf_data *data, struct bytes entry);

@@ -1,0 +1,14 @@
+/* Where a recording's bytes come from: a file, the `data` of a directory, or a pipe. */
+#pragma once
+
+#include "decode/perf_data.h"
+
+/**
+ * Map the recording at `path` ("-": standard input) whole, and set path, directory, file_path and
+ * file of `ret`. What comes from a pipe is kept in an unlinked temporary file.
+ * Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT (empty) or -PTVM_NO_MEMORY.
+ */
+int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *error);
+
+/** Undo perf_file_open(), also a half-done one. */
+void perf_file_close(struct perf_data *data);

@@ -1,0 +1,11 @@
+/* The front of a recording: which form it has, where its parts lie, its events and features. */
+#pragma once
+
+#include "decode/perf_data.h"
+
+/**
+ * Read the header of data->file and all that it points to. Damaged attrs and features are counted
+ * in `bad_features` and left out.
+ * Returns 0, -PTVM_BAD_INPUT (not a recording, or of the other byte order) or -PTVM_NO_MEMORY.
+ */
+int perf_header_read(struct perf_data *data, struct ptvm_error *error);

@@ -1,0 +1,36 @@
+/* zstd-compressed records -> plain ones. All compressed records of a file are one stream, and a
+ * record may begin in one and end in the next. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/base/arena.h"
+#include "decode/base/bytes.h"
+
+struct ZSTD_DCtx_s;
+
+/** Zero-initialise before use. */
+struct perf_unpack {
+	struct ZSTD_DCtx_s *stream;
+	uint8_t *bytes; /* unpacked, not yet handed out */
+	size_t size, room;
+	uint64_t total_in, total_out;
+	bool is_broken; /* the stream is damaged: nothing more will come of it */
+};
+
+/**
+ * Unpack one compressed record's bytes.
+ *
+ * @arena   takes the result
+ * @ret     all records that are now whole; the start of one more is kept for the next call
+ *
+ * Returns 0, -PTVM_BAD_INPUT (damaged, or more than any recorder makes of so little; what could be
+ * had is in `ret` all the same) or -PTVM_NO_MEMORY.
+ */
+int perf_unpack_feed(struct perf_unpack *unpack, struct bytes compressed, struct arena *arena,
+		     struct bytes *ret);
+
+/** Release everything; accepts zeroes. */
+void perf_unpack_deinit(struct perf_unpack *unpack);

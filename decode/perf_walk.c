@@ -1,0 +1,185 @@
+#include "decode/perf_walk.h"
+
+#include "decode/base/error.h"
+
+/* No kernel or perf has numbers beyond: a header that does is damage, not the future. */
+enum { HEADER = 8, AUXTRACE_SIZE = 48, TYPE_END = 256 };
+
+void perf_walk_init(struct perf_walk *walk, const struct perf_data *data, struct arena *arena)
+{
+	uint64_t left = data->file.size - data->data_offset;
+
+	*walk = (struct perf_walk){ .data = data, .arena = arena, .position = data->data_offset };
+	walk->truncated = !data->is_pipe && (!data->data_size || data->data_size > left);
+	walk->end = data->data_offset +
+		    (data->data_size && data->data_size < left ? data->data_size : left);
+}
+
+void perf_walk_deinit(struct perf_walk *walk)
+{
+	perf_unpack_deinit(&walk->unpack);
+}
+
+static void note(struct perf_walk *walk, uint64_t offset, const char *reason)
+{
+	if (walk->bad_reason)
+		return;
+	walk->bad_reason = reason;
+	walk->bad_offset = offset;
+}
+
+static void read_header(const uint8_t *p, struct perf_item *ret)
+{
+	*ret = (struct perf_item){
+		.data = p,
+		.type = (uint32_t)load_le(p, 4),
+		.misc = (uint16_t)load_le(p + 4, 2),
+		.size = (uint16_t)load_le(p + 6, 2),
+	};
+}
+
+/* NULL, or why this cannot be a record. */
+static const char *header_fault(const struct perf_item *item, uint64_t left)
+{
+	bool may_be_odd = item->type == PERF_COMPRESSED;
+
+	if (item->size < HEADER)
+		return "record smaller than its header";
+	if (!item->type || item->type >= TYPE_END)
+		return "no such type of record";
+	if (item->size % 8 && !may_be_odd)
+		return "record size not a multiple of 8";
+	if (item->type == PERF_AUXTRACE && item->size < AUXTRACE_SIZE)
+		return "AUXTRACE record too short";
+	if (item->size > left)
+		return "record longer than the data";
+	return NULL;
+}
+
+/* Whether the rest of the file may simply have been cut off inside this record. */
+static bool is_cut_off(const struct perf_item *item, uint64_t left)
+{
+	return item->size > left && item->type && item->type < TYPE_END;
+}
+
+/* Go on at the next AUXTRACE record that the index names. */
+static bool resume(struct perf_walk *walk)
+{
+	const struct bytes file = walk->data->file;
+	uint64_t from = walk->position;
+
+	for (; walk->next_index < walk->data->aux_index.count; walk->next_index++) {
+		uint64_t offset = walk->data->aux_index.items[walk->next_index], type, size;
+
+		if (offset <= from)
+			continue;
+		if (offset >= walk->end)
+			break;
+		if (!bytes_read(file, offset, 4, &type) || type != PERF_AUXTRACE ||
+		    !bytes_read(file, offset + 6, 2, &size) || size < AUXTRACE_SIZE)
+			continue;
+		walk->skipped_bytes += offset - from;
+		walk->position = offset;
+		return true;
+	}
+	walk->skipped_bytes += walk->end - from;
+	walk->position = walk->end;
+	return false;
+}
+
+/* Bytes that follow the record outside its size. */
+static uint64_t payload_size(const struct perf_item *item)
+{
+	if (item->type == PERF_AUXTRACE)
+		return load_le(item->data + 8, 8);
+	if (item->type == PERF_TRACING_DATA && item->size >= 12)
+		return (load_le(item->data + 8, 4) + 7) & ~(uint64_t)7;
+	return 0;
+}
+
+static void take_payload(struct perf_walk *walk, struct perf_item *item)
+{
+	uint64_t left = walk->end - walk->position, size = payload_size(item);
+
+	if (size > left) {
+		note(walk, item->file_offset, "record's trace is longer than the data");
+		walk->truncated = true;
+		size = left;
+	}
+	item->payload = bytes_slice(walk->data->file, walk->position, size);
+	item->payload_offset = walk->position;
+	walk->position += size;
+}
+
+static int unpack(struct perf_walk *walk, const struct perf_item *item)
+{
+	struct bytes compressed = { item->data + HEADER, item->size - (size_t)HEADER };
+	int r;
+
+	if (item->type == PERF_COMPRESSED2) {
+		uint64_t size;
+
+		(void)bytes_read(compressed, 0, 8, &size);
+		compressed = bytes_slice(compressed, 8, size);
+	}
+	r = perf_unpack_feed(&walk->unpack, compressed, walk->arena, &walk->inner);
+	walk->inner_offset = item->file_offset;
+	if (r == -PTVM_BAD_INPUT)
+		note(walk, item->file_offset, "compressed records are damaged");
+	return r == -PTVM_NO_MEMORY ? r : 0;
+}
+
+/* The next unpacked record; false when there is none. */
+static bool next_inner(struct perf_walk *walk, struct perf_item *ret)
+{
+	if (!walk->inner.size)
+		return false;
+	read_header(walk->inner.data, ret);
+	ret->file_offset = walk->inner_offset;
+	if (ret->type == PERF_AUXTRACE || header_fault(ret, walk->inner.size)) {
+		note(walk, walk->inner_offset, "impossible record in compressed data");
+		walk->inner.size = 0;
+		walk->unpack.is_broken = true;
+		return false;
+	}
+	walk->inner = bytes_slice(walk->inner, ret->size, walk->inner.size);
+	return true;
+}
+
+/* Read the header at the position; false at its end or where it cannot be one. */
+static bool next_outer(struct perf_walk *walk, struct perf_item *ret)
+{
+	uint64_t left = walk->end - walk->position;
+	const char *fault = "record header cut off";
+
+	if (left >= HEADER) {
+		read_header(walk->data->file.data + walk->position, ret);
+		fault = header_fault(ret, left);
+		walk->truncated |= is_cut_off(ret, left);
+	} else {
+		walk->truncated = true;
+	}
+	if (fault)
+		note(walk, walk->position, fault);
+	return !fault;
+}
+
+int perf_walk_next(struct perf_walk *walk, struct perf_item *ret)
+{
+	if (next_inner(walk, ret))
+		return 0;
+	for (;;) {
+		if (walk->position >= walk->end)
+			return -PTVM_END;
+		if (next_outer(walk, ret))
+			break;
+		if (!resume(walk))
+			return -PTVM_END;
+	}
+	ret->file_offset = walk->position;
+	walk->position += ret->size;
+	take_payload(walk, ret);
+	if (ret->type == PERF_COMPRESSED || ret->type == PERF_COMPRESSED2)
+		return unpack(walk, ret);
+	return 0;
+}
