@@ -1,0 +1,381 @@
+#include "decode/sideband.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/base/cleanup.h"
+#include "decode/base/vec.h"
+#include "decode/perf_record.h"
+#include "decode/perf_sample.h"
+
+/* The switches of one CPU. */
+struct cpu_switches {
+	struct switch_entry *items;
+	size_t count, room;
+};
+
+/* From record number `order` on, a thread has this name. */
+struct thread_name {
+	size_t order; /* in data->records, hence also the order of time */
+	uint64_t time;
+	const char *name; /* NULL until a fork's is found */
+	int32_t tid, parent_tid;
+};
+
+struct thread_process {
+	size_t order;
+	int32_t tid, pid;
+};
+
+struct sideband {
+	struct {
+		struct cpu_switches *items;
+		size_t count, room;
+	} cpus; /* by CPU number */
+	struct {
+		struct thread_name *items;
+		size_t count, room;
+	} names; /* by tid, order */
+	struct {
+		struct thread_process *items;
+		size_t count, room;
+	} processes; /* by tid */
+	struct arena arena;
+};
+
+/* Far more than any machine has; a number beyond is damage. */
+enum { CPUS = 1 << 16 };
+
+static int add_switch(struct sideband *sideband, int32_t cpu, struct switch_entry entry)
+{
+	struct cpu_switches *switches;
+
+	if (cpu < 0 || cpu >= CPUS)
+		return 0;
+	while (sideband->cpus.count <= (size_t)cpu)
+		if (!vec_push(&sideband->cpus, (struct cpu_switches){ 0 }))
+			return -PTVM_NO_MEMORY;
+	switches = &sideband->cpus.items[cpu];
+	if (switches->count && switches->items[switches->count - 1].tid == entry.tid &&
+	    switches->items[switches->count - 1].pid == entry.pid)
+		return 0;
+	return vec_push(switches, entry) ? 0 : -PTVM_NO_MEMORY;
+}
+
+static int add_name(struct sideband *sideband, struct thread_name name)
+{
+	return vec_push(&sideband->names, name) ? 0 : -PTVM_NO_MEMORY;
+}
+
+static int add_process(struct sideband *sideband, size_t order, int32_t pid, int32_t tid)
+{
+	const struct thread_process *last = sideband->processes.items;
+
+	if (tid <= 0 || pid <= 0)
+		return 0;
+	if (sideband->processes.count) {
+		last += sideband->processes.count - 1;
+		if (last->tid == tid && last->pid == pid)
+			return 0;
+	}
+	return vec_push(&sideband->processes,
+			(struct thread_process){ .order = order, .tid = tid, .pid = pid })
+		       ? 0
+		       : -PTVM_NO_MEMORY;
+}
+
+/* Leaving names the thread that follows; coming in names itself, should the leaving be lost. */
+static int read_switch(struct sideband *sideband, const struct perf_record *record)
+{
+	struct switch_entry entry = { .time = record->time,
+				      .pid = record->pid,
+				      .tid = record->tid };
+	struct perf_switch change;
+
+	if (perf_switch_read(record, &change) < 0)
+		return 0;
+	if (change.is_out) {
+		if (record->type != PERF_SWITCH_CPU_WIDE)
+			return 0;
+		entry.pid = change.other_pid;
+		entry.tid = change.other_tid;
+	}
+	return add_switch(sideband, record->cpu, entry);
+}
+
+static int read_itrace_start(struct sideband *sideband, const struct perf_record *record)
+{
+	struct switch_entry entry = { .time = record->time };
+
+	if (perf_itrace_start_read(record, &entry.pid, &entry.tid) < 0)
+		return 0;
+	return add_switch(sideband, record->cpu, entry);
+}
+
+/* A sample of sched:sched_switch: next_pid (a thread in the kernel's words) lies after the common
+ * fields, prev_comm, prev_pid, prev_prio, prev_state and next_comm, as in every kernel with PT. */
+static int read_sched_switch(const struct perf_data *data, struct sideband *sideband,
+			     const struct perf_record *record)
+{
+	enum { TRACEPOINT = 2, NEXT_PID = 56 };
+	const struct perf_id *id = perf_data_id(data, record->id);
+	const struct perf_event *event = id ? &data->events.items[id->event] : data->events.items;
+	struct bytes body = { record->data + 8, record->size - (size_t)8 };
+	struct perf_sample sample;
+	uint64_t tid;
+
+	if (data->pt.have_sched_switch != 1 || !data->events.count || event->type != TRACEPOINT ||
+	    (*event->name && !strstr(event->name, "sched_switch")) ||
+	    perf_sample_read(event, body, &sample) < 0 ||
+	    !bytes_read(sample.raw, NEXT_PID, 4, &tid))
+		return 0;
+	return add_switch(sideband, record->cpu,
+			  (struct switch_entry){ .time = record->time,
+						 .pid = tid ? -1 : 0,
+						 .tid = (int32_t)(uint32_t)tid });
+}
+
+static int read_comm(struct sideband *sideband, const struct perf_record *record, size_t order)
+{
+	struct perf_comm comm;
+	int r;
+
+	if (perf_comm_read(record, &comm) < 0)
+		return 0;
+	r = add_process(sideband, order, comm.pid, comm.tid);
+	return r < 0 ? r
+		     : add_name(sideband, (struct thread_name){ .order = order,
+								.time = record->time,
+								.name = comm.name,
+								.tid = comm.tid,
+								.parent_tid = -1 });
+}
+
+static int read_fork(struct sideband *sideband, const struct perf_record *record, size_t order)
+{
+	struct perf_task task;
+	int r;
+
+	if (perf_task_read(record, &task) < 0)
+		return 0;
+	r = add_process(sideband, order, task.pid, task.tid);
+	return r < 0 ? r
+		     : add_name(sideband, (struct thread_name){ .order = order,
+								.time = record->time,
+								.tid = task.tid,
+								.parent_tid = task.parent_tid });
+}
+
+/* Names that the recorder gave threads before anything else, if it gave any. */
+static int read_thread_map(struct sideband *sideband, const struct perf_record *record,
+			   size_t order)
+{
+	char name[17];
+	int32_t tid;
+
+	for (uint64_t i = 0; !perf_thread_map_entry(record, i, &tid, name); i++) {
+		char *copy;
+
+		if (!*name || tid <= 0)
+			continue;
+		copy = arena_strndup(&sideband->arena, name, strlen(name));
+		if (!copy || add_name(sideband, (struct thread_name){ .order = order,
+								      .name = copy,
+								      .tid = tid,
+								      .parent_tid = -1 }) < 0)
+			return -PTVM_NO_MEMORY;
+	}
+	return 0;
+}
+
+static int read_record(const struct perf_data *data, struct sideband *sideband, size_t order)
+{
+	const struct perf_record *record = &data->records.items[order];
+	int r = add_process(sideband, order, record->pid, record->tid);
+
+	if (r < 0)
+		return r;
+	switch (record->type) {
+	case PERF_SWITCH:
+	case PERF_SWITCH_CPU_WIDE: return read_switch(sideband, record);
+	case PERF_ITRACE_START: return read_itrace_start(sideband, record);
+	case PERF_SAMPLE: return read_sched_switch(data, sideband, record);
+	case PERF_COMM: return read_comm(sideband, record, order);
+	case PERF_FORK: return read_fork(sideband, record, order);
+	case PERF_THREAD_MAP: return read_thread_map(sideband, record, order);
+	default: return 0;
+	}
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct thread_name *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+static int compare_processes(const void *a, const void *b)
+{
+	const struct thread_process *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+static int compare_forks(const void *a, const void *b)
+{
+	const struct thread_name *x = *(struct thread_name *const *)a;
+	const struct thread_name *y = *(struct thread_name *const *)b;
+
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* The last name of `tid` before record `order`; NULL none. */
+static const char *name_before(const struct sideband *sideband, int32_t tid, size_t order)
+{
+	size_t low = 0, high = sideband->names.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct thread_name *name = &sideband->names.items[middle];
+
+		if (name->tid < tid || (name->tid == tid && name->order < order))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || sideband->names.items[low - 1].tid != tid)
+		return NULL;
+	return sideband->names.items[low - 1].name;
+}
+
+/* A new thread is called as its parent, whose own name may come from a fork before. */
+static int name_forks(struct sideband *sideband)
+{
+	_cleanup_free_ struct thread_name **forks =
+		calloc(sideband->names.count + 1, sizeof(*forks));
+	size_t count = 0;
+
+	if (!forks)
+		return -PTVM_NO_MEMORY;
+	for (size_t i = 0; i < sideband->names.count; i++)
+		if (!sideband->names.items[i].name)
+			forks[count++] = &sideband->names.items[i];
+	qsort(forks, count, sizeof(struct thread_name *), compare_forks);
+	for (size_t i = 0; i < count; i++)
+		forks[i]->name = name_before(sideband, forks[i]->parent_tid, forks[i]->order);
+	return 0;
+}
+
+/* Samples of sched_switch do not say the process. */
+static void complete_switches(struct sideband *sideband)
+{
+	for (size_t cpu = 0; cpu < sideband->cpus.count; cpu++) {
+		struct cpu_switches *switches = &sideband->cpus.items[cpu];
+
+		for (size_t i = 0; i < switches->count; i++)
+			if (switches->items[i].pid < 0 && switches->items[i].tid > 0)
+				switches->items[i].pid =
+					sideband_pid_of(sideband, switches->items[i].tid);
+	}
+}
+
+static int build(const struct perf_data *data, struct sideband *sideband)
+{
+	int r = 0;
+
+	/* What a guest's own recording says (machine_pid) is of other threads and CPUs. */
+	for (size_t i = 0; i < data->records.count && !r; i++)
+		if (!data->records.items[i].machine_pid)
+			r = read_record(data, sideband, i);
+	if (r < 0)
+		return r;
+	if (sideband->names.count)
+		qsort(sideband->names.items, sideband->names.count, sizeof(*sideband->names.items),
+		      compare_names);
+	if (sideband->processes.count)
+		qsort(sideband->processes.items, sideband->processes.count,
+		      sizeof(*sideband->processes.items), compare_processes);
+	complete_switches(sideband);
+	return name_forks(sideband);
+}
+
+int sideband_build(const struct perf_data *data, struct sideband **ret)
+{
+	struct sideband *sideband = calloc(1, sizeof(*sideband));
+	int r;
+
+	if (!sideband)
+		return -PTVM_NO_MEMORY;
+	r = build(data, sideband);
+	if (r < 0) {
+		sideband_free(sideband);
+		return r;
+	}
+	*ret = sideband;
+	return 0;
+}
+
+void sideband_free(struct sideband *sideband)
+{
+	if (!sideband)
+		return;
+	for (size_t i = 0; i < sideband->cpus.count; i++)
+		free(sideband->cpus.items[i].items);
+	vec_free(&sideband->cpus);
+	vec_free(&sideband->names);
+	vec_free(&sideband->processes);
+	arena_free(&sideband->arena);
+	free(sideband);
+}
+
+const struct switch_entry *sideband_switches(const struct sideband *sideband, int32_t cpu,
+					     size_t *count)
+{
+	*count = 0;
+	if (cpu < 0 || (size_t)cpu >= sideband->cpus.count)
+		return NULL;
+	*count = sideband->cpus.items[cpu].count;
+	return sideband->cpus.items[cpu].items;
+}
+
+const char *sideband_comm(const struct sideband *sideband, int32_t pid, int32_t tid,
+			  uint64_t time_ns)
+{
+	size_t low = 0, high = sideband->names.count;
+
+	if (!tid)
+		return "swapper";
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct thread_name *name = &sideband->names.items[middle];
+
+		if (name->tid < tid || (name->tid == tid && name->time <= time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || sideband->names.items[low - 1].tid != tid)
+		return NULL;
+	return sideband->names.items[low - 1].name;
+}
+
+int32_t sideband_pid_of(const struct sideband *sideband, int32_t tid)
+{
+	size_t low = 0, high = sideband->processes.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (sideband->processes.items[middle].tid <= tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || sideband->processes.items[low - 1].tid != tid)
+		return tid ? -1 : 0;
+	return sideband->processes.items[low - 1].pid;
+}
