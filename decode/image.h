@@ -23,5 +23,8 @@ int image_add(struct image *image, uint64_t start, const uint8_t *data, uint64_t
 /** The bytes at `address` and, in `left`, how many follow without a gap; NULL where none. */
 const uint8_t *image_find(const struct image *image, uint64_t address, size_t *left);
 
+/** The piece that holds `address`, or NULL. O(log n). */
+const struct image_piece *image_piece_at(const struct image *image, uint64_t address);
+
 /** Free the list of pieces (not the bytes). */
 void image_free(struct image *image);

@@ -1,0 +1,51 @@
+/* What held which addresses when: items come in order of time, each replaces what was in its range
+ * before. Answers for an address and a time, and how far in both the answer holds. Serves the maps
+ * of processes, patches of kernel text and symbols that come and go. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct history_item {
+	uint64_t start, end; /* end exclusive, > start */
+	uint64_t time;       /* from then on */
+};
+
+struct history {
+	struct {
+		struct history_item *items;
+		size_t count, room;
+	} list;
+	/* Made by history_finish(): the addresses cut at all starts and ends; cell i is
+	 * [borders[i], borders[i + 1]), and held[first[i]] to held[first[i + 1]] are the items
+	 * that cover it, by time. */
+	uint64_t *borders;
+	uint32_t *first, *held;
+	size_t border_count;
+};
+
+enum { HISTORY_NONE = -1, HISTORY_MAX_HELD = 16 << 20 };
+
+/** The answer, and where it holds: addresses [start, end), end 0 means 2^64; time [from, to). */
+struct history_view {
+	uint64_t start, end, from, to;
+	int64_t item; /* index in order of adding, HISTORY_NONE */
+	int64_t next; /* the item that replaces it at `to`, HISTORY_NONE */
+};
+
+/** Append an item, not before the last in time; empty ranges are accepted and never found.
+ * Returns 0 or -PTVM_NO_MEMORY. */
+int history_add(struct history *history, uint64_t start, uint64_t end, uint64_t time);
+
+/**
+ * Build the tables, after the last item; again when more were added.
+ * Items that overlap beyond HISTORY_MAX_HELD pieces are left out: `ret_dropped` says how many.
+ * Returns 0 or -PTVM_NO_MEMORY.
+ */
+int history_finish(struct history *history, size_t *ret_dropped);
+
+/** What held `address` at `time`. O(log n). */
+struct history_view history_find(const struct history *history, uint64_t address, uint64_t time);
+
+/** Free everything. */
+void history_free(struct history *history);
