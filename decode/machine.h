@@ -14,18 +14,18 @@ struct machine;
 
 /** Files the user names; NULL where not given. Paths are borrowed for the call. */
 struct machine_options {
-	const char *kallsyms, *vmlinux, *kcore;	      /* of the host: instead of the recording's */
+	const char *kallsyms, *vmlinux, *kcore; /* of the host: instead of the recording's */
 	const char *guest_kallsyms, *guest_modules, *guest_vmlinux, *guest_kcore, *guest_mount;
-	const char *symfs;	 /* look up files below this directory; "" as they are */
+	const char *symfs;        /* look up files below this directory; "" as they are */
 	const char *build_id_dir; /* cache of files by build id; NULL: ~/.debug */
 };
 
 /** Bytes of code, and when they were there. */
 struct code_view {
 	const uint8_t *data;
-	size_t left;	     /* readable from data; > 0 */
-	uint64_t from, to;   /* ns of perf's clock: the bytes hold in [from, to); 0 and UINT64_MAX
-			      * when they never change in this recording */
+	size_t left;       /* readable from data; > 0 */
+	uint64_t from, to; /* ns of perf's clock: the bytes hold in [from, to); 0 and UINT64_MAX
+			    * when they never change in this recording */
 };
 
 /** What an address is called. */
@@ -38,7 +38,8 @@ struct symbol_view {
 /** All machines of a recording. */
 struct machines {
 	struct machine *host;
-	struct machine **guests; /* by machine pid, the default guest (pid 0) first if there is one */
+	/* By machine pid, the default guest (pid 0) first if there is one. */
+	struct machine **guests;
 	size_t guest_count, guest_room;
 };
 

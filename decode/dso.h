@@ -1,0 +1,39 @@
+/* One file of code on disk as a process mapped it: its bytes and symbols by offset in the file.
+ * Looked for and read at first use; checked against the build id where one is known. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/base/bytes.h"
+#include "decode/symbols.h"
+
+struct dso {
+	const char *name; /* as perf prints it: the path, "[vdso]", "/tmp/perf-PID.map" */
+	uint8_t build_id[20], build_id_size; /* size 0: not known, nothing is checked */
+	atomic_bool is_loaded;
+	struct bytes file; /* empty: no code */
+	bool is_mapped;
+	struct symbols symbols; /* starts are offsets in the file */
+};
+
+/** Where to look for files. */
+struct dso_places {
+	const char *symfs;        /* before every path */
+	const char *build_id_dir; /* has .build-id/xx/yyyy/{elf,vdso,debug} */
+};
+
+/**
+ * Find the file and read its symbols: the path itself, then the build-id cache; for the vDSO the
+ * cache, then the one of this process. A file with another build id is not used.
+ *
+ * @note  set to why nothing was found, at most `size` bytes; "" when something was, or when the
+ *        name is not that of a file
+ *
+ * Not to be called twice. Never fails: without memory less is known.
+ */
+void dso_load(struct dso *dso, const struct dso_places *places, char *note, size_t size);
+
+/** Release file and symbols. */
+void dso_unload(struct dso *dso);

@@ -1,0 +1,373 @@
+#include "decode/machine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/base/vec.h"
+#include "decode/machine_parts.h"
+#include "decode/mapped_file.h"
+
+struct machine *machine_new(int32_t pid, bool is_guest)
+{
+	struct machine *machine = calloc(1, sizeof(*machine));
+	char name[40];
+
+	if (!machine)
+		return NULL;
+	machine->pid = pid;
+	machine->is_guest = is_guest;
+	(void)pthread_mutex_init(&machine->lock, NULL);
+	if (!is_guest)
+		strcpy(name, "[kernel.kallsyms]");
+	else if (!pid)
+		strcpy(name, "[guest.kernel.kallsyms]");
+	else
+		(void)snprintf(name, sizeof(name), "[guest.kernel.kallsyms.%d]", pid);
+	machine->kernel_name = arena_strndup(&machine->names, name, strlen(name));
+	if (machine->kernel_name)
+		return machine;
+	free(machine);
+	return NULL;
+}
+
+static void free_ranges(struct named_ranges *ranges)
+{
+	vec_free(&ranges->list);
+	history_free(&ranges->history);
+}
+
+static void machine_free(struct machine *machine)
+{
+	if (!machine)
+		return;
+	image_free(&machine->image);
+	text_pokes_free(&machine->pokes);
+	symbols_free(&machine->symbols);
+	free_ranges(&machine->maps);
+	free_ranges(&machine->ksymbols);
+	processes_free(&machine->processes);
+	for (size_t i = 0; i < machine->dsos.count; i++)
+		dso_unload(machine->dsos.items[i]);
+	vec_free(&machine->dsos);
+	for (size_t i = 0; i < machine->files.count; i++)
+		mapped_file_close(&machine->files.items[i]);
+	vec_free(&machine->files);
+	for (size_t i = 0; i < machine->notes.count; i++)
+		free(machine->notes.items[i]);
+	vec_free(&machine->notes);
+	arena_free(&machine->names);
+	(void)pthread_mutex_destroy(&machine->lock);
+	free(machine);
+}
+
+void machines_free(struct machines *machines)
+{
+	machine_free(machines->host);
+	for (size_t i = 0; i < machines->guest_count; i++)
+		machine_free(machines->guests[i]);
+	free(machines->guests);
+	*machines = (struct machines){ 0 };
+}
+
+int32_t machine_pid(const struct machine *machine)
+{
+	return machine->pid;
+}
+
+bool machine_has_kernel(const struct machine *machine)
+{
+	size_t count = machine->image.count;
+
+	return count && machine->image.items[count - 1].start >> 63;
+}
+
+uint64_t machine_symbol_address(const struct machine *machine, const char *name)
+{
+	return symbols_address(&machine->symbols, name);
+}
+
+void machine_note(struct machine *machine, const char *format, ...)
+{
+	char *text = NULL;
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	if (text && !vec_push(&machine->notes, text))
+		free(text);
+}
+
+static const char *note_of(struct machine *machine, size_t *index)
+{
+	const char *note = NULL;
+
+	if (!machine)
+		return NULL;
+	(void)pthread_mutex_lock(&machine->lock);
+	if (*index < machine->notes.count)
+		note = machine->notes.items[*index];
+	else
+		*index -= machine->notes.count;
+	(void)pthread_mutex_unlock(&machine->lock);
+	return note;
+}
+
+const char *machines_note(const struct machines *machines, size_t index)
+{
+	const char *note = note_of(machines->host, &index);
+
+	for (size_t i = 0; !note && i < machines->guest_count; i++)
+		note = note_of(machines->guests[i], &index);
+	return note;
+}
+
+/* Where the guest of this pid is or belongs. */
+static size_t guest_slot(const struct machines *machines, int32_t pid)
+{
+	size_t low = 0, high = machines->guest_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (machines->guests[middle]->pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct machine *exact_guest(const struct machines *machines, int32_t pid)
+{
+	size_t slot = guest_slot(machines, pid);
+
+	return slot < machines->guest_count && machines->guests[slot]->pid == pid
+		       ? machines->guests[slot]
+		       : NULL;
+}
+
+struct machine *machines_guest(const struct machines *machines, int32_t pid)
+{
+	struct machine *guest = exact_guest(machines, pid);
+
+	if (!guest)
+		guest = exact_guest(machines, 0);
+	return !guest && machines->guest_count == 1 ? machines->guests[0] : guest;
+}
+
+struct machine *machines_guest_add(struct machines *machines, int32_t pid)
+{
+	struct machine *guest = exact_guest(machines, pid);
+	size_t slot = guest_slot(machines, pid);
+
+	if (guest)
+		return guest;
+	guest = machine_new(pid, true);
+	if (!guest || !vec_grow((void **)&machines->guests, &machines->guest_room,
+				machines->guest_count, sizeof(*machines->guests))) {
+		machine_free(guest);
+		return NULL;
+	}
+	memmove(machines->guests + slot + 1, machines->guests + slot,
+		(machines->guest_count++ - slot) * sizeof(*machines->guests));
+	machines->guests[slot] = guest;
+	return guest;
+}
+
+int machine_keep_file(struct machine *machine, const char *path, struct bytes *ret,
+		      struct ptvm_error *error)
+{
+	int r = mapped_file_open(path, ret, error);
+
+	if (r || !ret->size)
+		return r;
+	if (vec_push(&machine->files, *ret))
+		return 0;
+	mapped_file_close(ret);
+	return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+}
+
+int named_ranges_add(struct named_ranges *ranges, uint64_t start, uint64_t end, uint64_t time,
+		     const char *name)
+{
+	if (!vec_push(&ranges->list, (struct named_range){ start, name }))
+		return -PTVM_NO_MEMORY;
+	return history_add(&ranges->history, start, end, time);
+}
+
+const struct named_range *named_ranges_find(const struct named_ranges *ranges, uint64_t address,
+					    uint64_t time)
+{
+	struct history_view view = history_find(&ranges->history, address, time);
+	const struct named_range *range;
+
+	if (view.item < 0)
+		return NULL;
+	range = &ranges->list.items[view.item];
+	return range->name ? range : NULL;
+}
+
+static int compare_dso(const struct dso *dso, const char *name, const uint8_t *build_id,
+		       uint8_t size)
+{
+	int r = strcmp(dso->name, name);
+
+	if (!r)
+		r = dso->build_id_size - size;
+	return r ? r : memcmp(dso->build_id, build_id, size);
+}
+
+struct dso *machine_dso(struct machine *machine, const char *name, const uint8_t *build_id,
+			uint8_t size)
+{
+	size_t low = 0, high = machine->dsos.count;
+	struct dso *dso;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int r = compare_dso(machine->dsos.items[middle], name, build_id, size);
+
+		if (!r)
+			return machine->dsos.items[middle];
+		if (r < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	dso = arena_alloc(&machine->names, sizeof(*dso));
+	if (!dso || !vec_push(&machine->dsos, NULL))
+		return NULL;
+	dso->name = name;
+	memcpy(dso->build_id, build_id, size);
+	dso->build_id_size = size;
+	memmove(machine->dsos.items + low + 1, machine->dsos.items + low,
+		(machine->dsos.count - 1 - low) * sizeof(*machine->dsos.items));
+	machine->dsos.items[low] = dso;
+	return dso;
+}
+
+/* Files are looked for when code from them is first asked for: most are never traced. */
+static void load_dso(struct machine *machine, struct dso *dso)
+{
+	char note[512];
+
+	if (atomic_load_explicit(&dso->is_loaded, memory_order_acquire))
+		return;
+	(void)pthread_mutex_lock(&machine->lock);
+	if (!atomic_load_explicit(&dso->is_loaded, memory_order_relaxed)) {
+		dso_load(dso, &machine->places, note, sizeof(note));
+		if (*note)
+			machine_note(machine, "%s", note);
+		atomic_store_explicit(&dso->is_loaded, true, memory_order_release);
+	}
+	(void)pthread_mutex_unlock(&machine->lock);
+}
+
+static bool is_kernel(const struct machine *machine, uint64_t address)
+{
+	return machine->is_flat || address >> 63;
+}
+
+static uint64_t known_time(const struct machine *machine, uint64_t time_ns)
+{
+	return machine->is_timeless ? UINT64_MAX - 1 : time_ns;
+}
+
+static int kernel_code(const struct machine *machine, uint64_t address, uint64_t time_ns,
+		       struct code_view *ret)
+{
+	struct text_view view;
+
+	if (text_pokes_find(&machine->pokes, &machine->image, address, time_ns, &view))
+		return -PTVM_NO_CODE;
+	*ret = (struct code_view){ view.data, view.left, view.from, view.to };
+	return 0;
+}
+
+static int user_code(struct machine *machine, int32_t pid, uint64_t address, uint64_t time_ns,
+		     struct code_view *ret)
+{
+	struct process_view view;
+	struct bytes bytes;
+
+	if (!processes_find(&machine->processes, pid, address, time_ns, &view))
+		return -PTVM_NO_CODE;
+	load_dso(machine, view.map->dso);
+	bytes = bytes_slice(view.map->dso->file, address - view.map->start + view.map->page_offset,
+			    view.end - address);
+	if (!bytes.size)
+		return -PTVM_NO_CODE;
+	*ret = (struct code_view){ bytes.data, bytes.size, view.from, view.to };
+	return 0;
+}
+
+int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_t time_ns,
+		 struct code_view *ret)
+{
+	uint64_t time = known_time(machine, time_ns);
+	int r = is_kernel(machine, address) ? kernel_code(machine, address, time, ret)
+					    : user_code(machine, pid, address, time, ret);
+
+	if (!r && machine->is_timeless) {
+		ret->from = 0;
+		ret->to = UINT64_MAX;
+	}
+	return r;
+}
+
+static void kernel_symbol(const struct machine *machine, uint64_t address, uint64_t time_ns,
+			  struct symbol_view *ret)
+{
+	const struct named_range *range = named_ranges_find(&machine->ksymbols, address, time_ns);
+	const struct symbol *symbol;
+
+	if (range) {
+		*ret = (struct symbol_view){ range->name, address - range->start, range->name };
+		return;
+	}
+	range = named_ranges_find(&machine->maps, address, time_ns);
+	if (range)
+		ret->dso = range->name;
+	symbol = symbols_find(&machine->symbols, address);
+	if (!symbol)
+		return;
+	ret->name = symbol->name;
+	ret->offset = address - symbol->start;
+	if (!ret->dso)
+		ret->dso = symbol->module ? symbol->module : machine->kernel_name;
+}
+
+static void user_symbol(struct machine *machine, int32_t pid, uint64_t address, uint64_t time_ns,
+			struct symbol_view *ret)
+{
+	const struct symbol *symbol;
+	struct process_view view;
+	uint64_t offset;
+
+	if (!processes_find(&machine->processes, pid, address, time_ns, &view))
+		return;
+	load_dso(machine, view.map->dso);
+	ret->dso = view.map->dso->name;
+	offset = address - view.map->start + view.map->page_offset;
+	symbol = symbols_find(&view.map->dso->symbols, offset);
+	if (!symbol)
+		return;
+	ret->name = symbol->name;
+	ret->offset = offset - symbol->start;
+}
+
+void machine_symbol(struct machine *machine, int32_t pid, uint64_t address, uint64_t time_ns,
+		    struct symbol_view *ret)
+{
+	uint64_t time = known_time(machine, time_ns);
+
+	*ret = (struct symbol_view){ 0 };
+	if (is_kernel(machine, address))
+		kernel_symbol(machine, address, time, ret);
+	else
+		user_symbol(machine, pid, address, time, ret);
+}

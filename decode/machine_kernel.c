@@ -1,0 +1,196 @@
+/* A kernel's code and symbols from kcore, kallsyms, modules and vmlinux. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "decode/base/vec.h"
+#include "decode/elf_file.h"
+#include "decode/kallsyms.h"
+#include "decode/machine_parts.h"
+
+/* A failure of a file nobody asked for becomes a note, and is over. */
+static int settle(struct machine *machine, int r, const char *asked, const struct ptvm_error *from,
+		  struct ptvm_error *error)
+{
+	if (!r)
+		return 0;
+	if (asked || r == -PTVM_NO_MEMORY) {
+		if (error)
+			*error = *from;
+		return r;
+	}
+	machine_note(machine, "%s", from->message);
+	return 0;
+}
+
+/* Put the kernel's segments in the image, moved by `delta`. */
+static int add_segments(struct machine *machine, const char *path, const struct elf_file *file,
+			uint64_t delta, struct ptvm_error *error)
+{
+	size_t added = 0;
+
+	for (size_t i = 0; i < file->segments.count; i++) {
+		const struct elf_segment *segment = &file->segments.items[i];
+		uint64_t address = segment->address + delta;
+		struct bytes bytes = bytes_slice(file->bytes, segment->offset, segment->size);
+		int r = address >> 63 ? image_add(&machine->image, address, bytes.data, bytes.size)
+				      : -PTVM_BAD_INPUT;
+
+		if (r == -PTVM_NO_MEMORY)
+			return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+		added += !r;
+	}
+	if (!added)
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no kernel code in it", path);
+	if (file->cut_segments)
+		machine_note(machine, "%s: %zu segments are not wholly in the file", path,
+			     file->cut_segments);
+	return 0;
+}
+
+/* To perf all code in a kcore is the kernel's, that of modules too. */
+static int name_pieces(struct machine *machine)
+{
+	const struct image *image = &machine->image;
+	size_t dropped;
+
+	vec_free(&machine->maps.list);
+	history_free(&machine->maps.history);
+	for (size_t i = 0; i < image->count; i++)
+		if (named_ranges_add(&machine->maps, image->items[i].start, image->items[i].end, 0,
+				     machine->kernel_name))
+			return -PTVM_NO_MEMORY;
+	return history_finish(&machine->maps.history, &dropped);
+}
+
+static int load_kcore(struct machine *machine, const char *path, struct ptvm_error *error)
+{
+	struct elf_file file = { 0 };
+	struct bytes bytes;
+	int r = machine_keep_file(machine, path, &bytes, error);
+
+	if (!r)
+		r = elf_file_read(path, bytes, &file, error);
+	if (!r)
+		r = add_segments(machine, path, &file, 0, error);
+	if (!r && name_pieces(machine))
+		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+	if (!r)
+		symbols_clip(&machine->symbols, &machine->image);
+	elf_file_close(&file);
+	return r;
+}
+
+/* Move the kernel's own symbols; modules lie where they lie. */
+static int move_kernel(struct symbols *symbols, uint64_t delta)
+{
+	for (size_t i = 0; i < symbols->count; i++) {
+		if (symbols->items[i].module)
+			continue;
+		symbols->items[i].start += delta;
+		symbols->items[i].end += delta;
+	}
+	return symbols_finish(symbols, true);
+}
+
+/* How far the kernel was from where these symbols say it is. */
+static uint64_t displacement(const struct machine *machine, const struct symbols *symbols)
+{
+	uint64_t address = 0;
+
+	if (machine->reference_name)
+		address = symbols_address(symbols, machine->reference_name);
+	return address ? machine->reference_address - address : 0;
+}
+
+/* Sets `ret_moved` when the symbols are of another boot than the recording: so is the kcore. */
+static int load_kallsyms(struct machine *machine, const char *path, bool *ret_moved,
+			 struct ptvm_error *error)
+{
+	int r = kallsyms_load(path, &machine->symbols, error);
+	uint64_t delta = r ? 0 : displacement(machine, &machine->symbols);
+
+	*ret_moved = delta;
+	if (!delta)
+		return r;
+	machine_note(machine, "%s: %s is not where it was when traced; moved by 0x%" PRIx64, path,
+		     machine->reference_name, delta);
+	if (move_kernel(&machine->symbols, delta))
+		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for symbols", path);
+	return 0;
+}
+
+static int read_vmlinux(struct machine *machine, const char *path, const struct elf_file *file,
+			struct ptvm_error *error)
+{
+	struct symbols *symbols = &machine->symbols;
+	uint64_t delta;
+
+	if (elf_file_symbols(file, ELF_ADDRESSES, file, symbols) || symbols_finish(symbols, false))
+		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for symbols", path);
+	delta = displacement(machine, symbols);
+	if (move_kernel(symbols, delta))
+		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for symbols", path);
+	return add_segments(machine, path, file, delta, error);
+}
+
+static int load_vmlinux(struct machine *machine, const char *path, struct ptvm_error *error)
+{
+	struct elf_file file = { 0 };
+	struct bytes bytes;
+	int r = machine_keep_file(machine, path, &bytes, error);
+
+	if (!r)
+		r = elf_file_read(path, bytes, &file, error);
+	if (!r)
+		r = read_vmlinux(machine, path, &file, error);
+	elf_file_close(&file);
+	return r;
+}
+
+/* Modules by name, for a recording that has no maps of them. */
+static int load_modules(struct machine *machine, const char *path, struct ptvm_error *error)
+{
+	struct modules modules = { 0 };
+	int r = modules_load(path, &modules, error);
+	size_t dropped;
+
+	for (size_t i = 0; !r && i < modules.count; i++) {
+		const struct module *module = &modules.items[i];
+		const char *name =
+			arena_strndup(&machine->names, module->name, strlen(module->name));
+
+		if (!name || named_ranges_add(&machine->maps, module->start, module->end, 0, name))
+			r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for modules", path);
+	}
+	if (!r && history_finish(&machine->maps.history, &dropped))
+		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for modules", path);
+	modules_free(&modules);
+	return r;
+}
+
+int machine_load_kernel(struct machine *machine, const struct kernel_files *files,
+			const struct kernel_files *asked, struct ptvm_error *error)
+{
+	struct ptvm_error story = { 0 };
+	bool is_moved = false;
+	int r = 0;
+
+	if (files->vmlinux)
+		r = settle(machine, load_vmlinux(machine, files->vmlinux, &story), asked->vmlinux,
+			   &story, error);
+	story = (struct ptvm_error){ 0 };
+	if (!r && files->kallsyms && !machine->symbols.count)
+		r = settle(machine, load_kallsyms(machine, files->kallsyms, &is_moved, &story),
+			   asked->kallsyms, &story, error);
+	story = (struct ptvm_error){ 0 };
+	if (!r && files->modules && !machine->maps.list.count)
+		r = settle(machine, load_modules(machine, files->modules, &story), asked->modules,
+			   &story, error);
+	story = (struct ptvm_error){ 0 };
+	if (!r && files->kcore && is_moved && !asked->kcore)
+		machine_note(machine, "%s: not used, it is of another boot", files->kcore);
+	else if (!r && files->kcore)
+		r = settle(machine, load_kcore(machine, files->kcore, &story), asked->kcore, &story,
+			   error);
+	return r;
+}

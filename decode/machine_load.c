@@ -1,0 +1,207 @@
+/* Which files belong to which machine of a recording, and the order in which they are read. */
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "decode/machine_parts.h"
+
+/* DIRECTORY/NAME in the machine's arena when it is there to read, NULL otherwise. */
+static const char *file_in(struct machine *machine, const char *directory, const char *name)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s", directory, name);
+
+	if (n < 0 || n >= PATH_MAX || access(path, F_OK))
+		return NULL;
+	return arena_strndup(&machine->names, path, (size_t)n);
+}
+
+/* The file `name` beside another file. */
+static const char *file_beside(struct machine *machine, const char *other, const char *name)
+{
+	const char *slash = strrchr(other, '/');
+	char directory[PATH_MAX] = ".";
+
+	if (slash && slash - other < PATH_MAX - 1)
+		memcpy(directory, other, slash - other + 1);
+	return file_in(machine, directory, name);
+}
+
+static struct kernel_files files_in(struct machine *machine, const char *directory)
+{
+	return (struct kernel_files){
+		.kallsyms = file_in(machine, directory, "kallsyms"),
+		.kcore = file_in(machine, directory, "kcore"),
+		.modules = file_in(machine, directory, "modules"),
+	};
+}
+
+/* What the user named goes before what was found; a kcore belongs to the kallsyms beside it. */
+static void prefer(struct machine *machine, struct kernel_files *files,
+		   const struct kernel_files *asked)
+{
+	if (asked->kallsyms) {
+		files->kallsyms = asked->kallsyms;
+		files->kcore = file_beside(machine, asked->kallsyms, "kcore");
+		files->modules = file_beside(machine, asked->kallsyms, "modules");
+	}
+	if (asked->vmlinux)
+		files->vmlinux = asked->vmlinux;
+	if (asked->modules)
+		files->modules = asked->modules;
+	if (asked->kcore)
+		files->kcore = asked->kcore;
+}
+
+static int load(struct machine *machine, const char *directory, const struct kernel_files *asked,
+		struct ptvm_error *error)
+{
+	struct kernel_files files = { 0 };
+	int r;
+
+	if (directory)
+		files = files_in(machine, directory);
+	prefer(machine, &files, asked);
+	r = machine_load_kernel(machine, &files, asked, error);
+	if (!r && !machine_has_kernel(machine))
+		machine_note(machine, "%s: no copy of its code (kcore)", machine->kernel_name);
+	return r;
+}
+
+/* The pid that a directory's name is for, after `prefix`; -1 for another name. */
+static int32_t pid_of_name(const char *name, const char *prefix)
+{
+	size_t size = strlen(prefix);
+	char *end;
+	long pid;
+
+	if (strncmp(name, prefix, size) || !isdigit((unsigned char)name[size]))
+		return -1;
+	pid = strtol(name + size, &end, 10);
+	return *end || pid <= 0 || pid > INT32_MAX ? -1 : (int32_t)pid;
+}
+
+/* Make a machine of every directory in `path` that is named by a pid. */
+static int find_guests(struct machines *machines, const char *path, const char *prefix)
+{
+	DIR *directory = opendir(path);
+	int r = 0;
+
+	if (!directory)
+		return 0;
+	for (struct dirent *entry; !r && (entry = readdir(directory));) {
+		int32_t pid = pid_of_name(entry->d_name, prefix);
+
+		if (pid > 0 && !machines_guest_add(machines, pid))
+			r = -PTVM_NO_MEMORY;
+	}
+	(void)closedir(directory);
+	return r;
+}
+
+static int make_machines(struct machines *machines, const struct perf_data *data,
+			 const struct machine_options *options)
+{
+	bool has_default = options->guest_kallsyms || options->guest_kcore ||
+			   options->guest_modules || options->guest_vmlinux;
+
+	machines->host = machine_new(0, false);
+	if (!machines->host || (has_default && !machines_guest_add(machines, 0)))
+		return -PTVM_NO_MEMORY;
+	for (size_t i = 0; i < data->id_index.count; i++) {
+		uint64_t pid = data->id_index.items[i].machine_pid;
+
+		if (pid && pid <= INT32_MAX && !machines_guest_add(machines, (int32_t)pid))
+			return -PTVM_NO_MEMORY;
+	}
+	if (data->directory && find_guests(machines, data->directory, "kcore_dir__"))
+		return -PTVM_NO_MEMORY;
+	if (options->guest_mount && find_guests(machines, options->guest_mount, ""))
+		return -PTVM_NO_MEMORY;
+	return 0;
+}
+
+static int load_host(struct machine *host, const struct perf_data *data,
+		     const struct machine_options *options, struct ptvm_error *error)
+{
+	const struct kernel_files asked = {
+		.kallsyms = options->kallsyms,
+		.kcore = options->kcore,
+		.vmlinux = options->vmlinux,
+	};
+	char directory[PATH_MAX];
+	int n = data->directory
+			? snprintf(directory, sizeof(directory), "%s/kcore_dir", data->directory)
+			: -1;
+
+	return load(host, n > 0 && n < PATH_MAX ? directory : NULL, &asked, error);
+}
+
+/* Where a guest's files are: in the recording, else below the mount. */
+static const char *guest_directory(struct machine *guest, const struct perf_data *data,
+				   const struct machine_options *options, char ret[PATH_MAX])
+{
+	int n = -1;
+
+	if (guest->pid && data->directory)
+		n = snprintf(ret, PATH_MAX, "%s/kcore_dir__%d", data->directory, guest->pid);
+	if (n > 0 && n < PATH_MAX && !access(ret, F_OK))
+		return ret;
+	n = -1;
+	if (guest->pid && options->guest_mount)
+		n = snprintf(ret, PATH_MAX, "%s/%d/proc", options->guest_mount, guest->pid);
+	return n > 0 && n < PATH_MAX ? ret : NULL;
+}
+
+static int load_guest(struct machine *guest, const struct perf_data *data,
+		      const struct machine_options *options, struct ptvm_error *error)
+{
+	struct kernel_files asked = { 0 };
+	char directory[PATH_MAX];
+
+	if (!guest->pid)
+		asked = (struct kernel_files){
+			.kallsyms = options->guest_kallsyms,
+			.kcore = options->guest_kcore,
+			.modules = options->guest_modules,
+			.vmlinux = options->guest_vmlinux,
+		};
+	return load(guest, guest_directory(guest, data, options, directory), &asked, error);
+}
+
+static int set_places(struct machine *host, const struct machine_options *options)
+{
+	const char *home = getenv("HOME"), *symfs = options->symfs ? options->symfs : "";
+	char path[PATH_MAX];
+	int n;
+
+	n = options->build_id_dir ? snprintf(path, sizeof(path), "%s", options->build_id_dir)
+				  : snprintf(path, sizeof(path), "%s/.debug", home ? home : "");
+	host->places.symfs = arena_strndup(&host->names, symfs, strlen(symfs));
+	if (n > 0 && n < PATH_MAX)
+		host->places.build_id_dir = arena_strndup(&host->names, path, (size_t)n);
+	return host->places.symfs ? 0 : -PTVM_NO_MEMORY;
+}
+
+int machines_load(const struct perf_data *data, const struct machine_options *options,
+		  struct machines *ret, struct ptvm_error *error)
+{
+	int r;
+
+	*ret = (struct machines){ 0 };
+	r = make_machines(ret, data, options);
+	if (!r)
+		r = set_places(ret->host, options);
+	if (!r)
+		r = machines_read_records(ret, data);
+	if (r)
+		return ptvm_fail(error, PTVM_NO_MEMORY, "no memory for code and symbols");
+	r = load_host(ret->host, data, options, error);
+	for (size_t i = 0; !r && i < ret->guest_count; i++)
+		r = load_guest(ret->guests[i], data, options, error);
+	return r;
+}

@@ -1,0 +1,103 @@
+/* What a machine is made of; for machine.c and machine_*.c only. */
+#pragma once
+
+#include <pthread.h>
+
+#include "decode/base/arena.h"
+#include "decode/base/bytes.h"
+#include "decode/dso.h"
+#include "decode/history.h"
+#include "decode/machine.h"
+#include "decode/modules.h"
+#include "decode/process.h"
+#include "decode/text_poke.h"
+
+/** A name that holds for a range of addresses: the kernel's or a module's, or a KSYMBOL. */
+struct named_range {
+	uint64_t start;
+	const char *name; /* NULL: from then on none */
+};
+
+struct named_ranges {
+	struct {
+		struct named_range *items;
+		size_t count, room;
+	} list; /* as in `history` */
+	struct history history;
+};
+
+struct machine {
+	int32_t pid;
+	bool is_guest;
+	bool is_timeless;        /* what was last holds for all times */
+	bool is_flat;            /* made by hand: one address space for everything */
+	const char *kernel_name; /* "[kernel.kallsyms]" */
+	struct image image;
+	struct text_pokes pokes;
+	struct symbols symbols;
+	struct named_ranges maps;     /* the kernel and its modules */
+	struct named_ranges ksymbols; /* BPF programs and other text made at run time */
+	/* Where the recording says the kernel is: a symbol and its address; NULL unknown. */
+	const char *reference_name;
+	uint64_t reference_address;
+	struct processes processes;
+	struct {
+		struct dso **items;
+		size_t count, room;
+	} dsos; /* sorted by name and build id */
+	struct dso_places places;
+	struct {
+		struct bytes *items;
+		size_t count, room;
+	} files; /* mapped, of the image */
+	struct arena names;
+	pthread_mutex_t lock; /* of notes, and of loading files */
+	struct {
+		char **items;
+		size_t count, room;
+	} notes;
+};
+
+/** Tell the user something. While loading, or with the lock held. */
+void machine_note(struct machine *machine, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/** Append a named range. Returns 0 or -PTVM_NO_MEMORY. */
+int named_ranges_add(struct named_ranges *ranges, uint64_t start, uint64_t end, uint64_t time,
+		     const char *name);
+
+/** The range at `address` and `time` or NULL. */
+const struct named_range *named_ranges_find(const struct named_ranges *ranges, uint64_t address,
+					    uint64_t time);
+
+/** The one of this name and build id (size 0: unknown), made when it is new; NULL when memory is
+ * out. */
+struct dso *machine_dso(struct machine *machine, const char *name, const uint8_t *build_id,
+			uint8_t size);
+
+/** The machine of a guest by exact pid, made when it is new; NULL when memory is out. */
+struct machine *machines_guest_add(struct machines *machines, int32_t pid);
+
+/** Map a file for as long as the machine lives. Returns 0 or an error as mapped_file_open(). */
+int machine_keep_file(struct machine *machine, const char *path, struct bytes *ret,
+		      struct ptvm_error *error);
+
+/** Take maps, processes, pokes and run-time symbols from the records of a recording. */
+int machines_read_records(struct machines *machines, const struct perf_data *data);
+
+/** Where a kernel's files are; NULL where there is none. */
+struct kernel_files {
+	const char *kallsyms, *kcore, *modules, *vmlinux;
+};
+
+/**
+ * Load a kernel's code and symbols, after the records were read.
+ *
+ * @files   those that were found
+ * @asked   those of them whose failure is an error, because the user named them; the others'
+ *          failures become notes
+ *
+ * Returns 0, -PTVM_NO_MEMORY, or -PTVM_SYSTEM or -PTVM_BAD_INPUT for a file that was asked for.
+ */
+int machine_load_kernel(struct machine *machine, const struct kernel_files *files,
+			const struct kernel_files *asked, struct ptvm_error *error);
