@@ -163,39 +163,31 @@ static int read_records(struct perf_data *data, struct perf_auxtrace *auxtrace)
 	return r;
 }
 
-/* The event of a record; id 0 and unknown ones are taken for the first, as perf does. */
-static const struct perf_event *event_of(struct perf_data *data, struct perf_record *record,
-					 uint64_t id)
+int perf_data_explain(const struct perf_data *data, struct perf_record *record,
+		      struct perf_sample *ret)
 {
-	const struct perf_id *found = id ? perf_data_id(data, id) : NULL;
-
-	data->unknown_ids += id && !found;
-	if (!found)
-		return &data->events.items[0];
-	record->machine_pid = found->machine_pid;
-	return &data->events.items[found->event];
-}
-
-/* Give a kernel's record what its trailer, or a sample its fields, say of it. */
-static int explain(struct perf_data *data, struct perf_auxtrace *auxtrace,
-		   struct perf_record *record)
-{
-	const struct perf_event *any = data->events.items;
+	const struct perf_event *event = data->events.items;
 	struct bytes body = record_body(record);
 	bool is_sample = record->type == PERF_SAMPLE;
-	uint64_t id = is_sample ? perf_sample_id(any, body) : perf_trailer_id(any, body);
-	const struct perf_event *event = event_of(data, record, id);
-	struct perf_sample sample;
-	int r = is_sample ? perf_sample_read(event, body, &sample)
-			  : perf_trailer_read(event, body, &sample);
+	const struct perf_id *id;
+	int r;
 
-	data->bad_records += r < 0;
-	record->time = sample.time == UINT64_MAX ? 0 : sample.time;
-	record->id = id ? id : sample.id;
-	record->pid = sample.pid;
-	record->tid = sample.tid;
-	record->cpu = sample.cpu;
-	return perf_auxtrace_add_sample(auxtrace, data, record, sample.aux);
+	*ret = (struct perf_sample){ .pid = -1, .tid = -1, .cpu = -1 };
+	if (record->type >= PERF_HEADER_ATTR || !event)
+		return 0;
+	/* As perf: id 0 and unknown ones are taken for the first event's. */
+	record->id = is_sample ? perf_sample_id(event, body) : perf_trailer_id(event, body);
+	id = perf_data_id(data, record->id);
+	if (id) {
+		event = &data->events.items[id->event];
+		record->machine_pid = id->machine_pid;
+	}
+	r = is_sample ? perf_sample_read(event, body, ret) : perf_trailer_read(event, body, ret);
+	record->time = ret->time == UINT64_MAX ? 0 : ret->time;
+	record->pid = ret->pid;
+	record->tid = ret->tid;
+	record->cpu = ret->cpu;
+	return r;
 }
 
 static void count_lost(struct perf_data *data, const struct perf_record *record)
@@ -211,12 +203,13 @@ static int explain_all(struct perf_data *data, struct perf_auxtrace *auxtrace)
 	for (size_t i = 0; i < data->records.count; i++) {
 		struct perf_record *record = &data->records.items[i];
 
+		struct perf_sample sample;
+		int r = perf_data_explain(data, record, &sample);
+
+		data->bad_records += r < 0;
+		data->unknown_ids += record->id && !perf_data_id(data, record->id);
 		count_lost(data, record);
-		if (record->type >= PERF_HEADER_ATTR || !data->events.count)
-			continue;
-
-		int r = explain(data, auxtrace, record);
-
+		r = perf_auxtrace_add_sample(auxtrace, data, record, sample.aux);
 		data->bad_records += r == -PTVM_BAD_INPUT;
 		if (r == -PTVM_NO_MEMORY)
 			return r;

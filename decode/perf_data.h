@@ -114,6 +114,8 @@ struct perf_id_entry {
 	int64_t vcpu; /* -1 none */
 };
 
+struct perf_sample;
+
 struct perf_data {
 	char *path;	 /* as the user gave it */
 	char *directory; /* the recording's directory, NULL for a single file or a pipe */
@@ -157,6 +159,14 @@ int perf_data_open_bytes(struct bytes file, struct perf_data *ret, struct ptvm_e
 
 /** What `id` belongs to, NULL unknown. */
 const struct perf_id *perf_data_id(const struct perf_data *data, uint64_t id);
+
+/**
+ * Set what the trailer of a kernel's record says, or the fields of a sample, which also go to
+ * `ret`. Records from the list have it set already.
+ * Returns 0, or -PTVM_BAD_INPUT when the record is too short for its event; what is there is used.
+ */
+int perf_data_explain(const struct perf_data *data, struct perf_record *record,
+		      struct perf_sample *ret);
 
 /** Release everything; accepts one that perf_data_open() failed on, or zeroes. */
 void perf_data_close(struct perf_data *data);

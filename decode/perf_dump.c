@@ -1,0 +1,200 @@
+#include "decode/perf_dump.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "decode/base/vec.h"
+#include "decode/perf_order.h"
+#include "decode/perf_sample.h"
+#include "decode/perf_text.h"
+#include "decode/perf_walk.h"
+
+struct dump {
+	const struct perf_data *data;
+	const struct perf_dump_packets *packets;
+	FILE *out;
+	bool has_cpu, has_time, has_trailers; /* of any event */
+	/* Records with a time that wait until none before them can come. At the end of a round that
+	 * is true of all up to the last time of the round before. */
+	struct {
+		struct perf_record *items;
+		size_t count, room;
+	} waiting;
+	uint64_t last_time, flush_time;
+};
+
+enum { COLUMNS = 16 };
+
+/* One line: offset, 16 bytes, and the same as text. */
+static void print_row(const struct perf_record *record, unsigned offset, FILE *out)
+{
+	static const char digits[] = "0123456789abcdef";
+	char line[7 + 3 + 3 * COLUMNS + 2 + COLUMNS + 1], *p = line;
+
+	p += sprintf(p, ".  %04x: ", offset);
+	for (unsigned i = offset; i < offset + COLUMNS; i++) {
+		*p++ = ' ';
+		*p++ = i < record->size ? digits[record->data[i] >> 4] : ' ';
+		*p++ = i < record->size ? digits[record->data[i] & 15] : ' ';
+	}
+	*p++ = ' ';
+	*p++ = ' ';
+	for (unsigned i = offset; i < offset + COLUMNS; i++) {
+		uint8_t byte = i < record->size ? record->data[i] : ' ';
+
+		*p++ = i >= record->size ? ' ' : byte >= 32 && byte < 127 ? (char)byte : '.';
+	}
+	*p++ = '\n';
+	(void)fwrite(line, 1, (size_t)(p - line), out);
+}
+
+static void print_bytes(const struct dump *dump, const struct perf_record *record)
+{
+	const char *path = dump->data->file_path ? dump->data->file_path : "-";
+
+	(void)fprintf(dump->out, "\n%#" PRIx64 "@%s [%#x]: event: %u\n", record->file_offset, path,
+		      record->size, record->type);
+	(void)fprintf(dump->out, ".\n. ... raw event: size %u bytes\n", record->size);
+	for (unsigned offset = 0; offset < record->size; offset += COLUMNS)
+		print_row(record, offset, dump->out);
+	(void)fputc('\n', dump->out);
+}
+
+/* CPU and time as perf shows them: what no event records is left out, what this one's does not is
+ * all ones, and recorder's own records have 0. */
+static void print_stamp(const struct dump *dump, const struct perf_record *record, bool has_time)
+{
+	bool is_own = record->type >= PERF_HEADER_ATTR;
+
+	if (!dump->has_trailers && record->type != PERF_SAMPLE) {
+		(void)fputs("-1 -1 ", dump->out);
+		return;
+	}
+	if (dump->has_cpu)
+		(void)fprintf(dump->out, "%u ", is_own ? 0 : (uint32_t)record->cpu);
+	if (dump->has_time)
+		(void)fprintf(dump->out, "%" PRIu64 " ",
+			      is_own || has_time ? record->time : UINT64_MAX);
+}
+
+static const struct perf_event *event_of(const struct dump *dump, const struct perf_record *record)
+{
+	const struct perf_id *id = perf_data_id(dump->data, record->id);
+
+	if (!dump->data->events.count)
+		return NULL;
+	return &dump->data->events.items[id ? id->event : 0];
+}
+
+static void print_packets(const struct dump *dump, struct bytes trace)
+{
+	(void)fprintf(dump->out, ".\n. ... Intel Processor Trace data: size %zu bytes\n",
+		      trace.size);
+	if (dump->packets)
+		dump->packets->print(dump->packets->context, trace.data, trace.size);
+}
+
+static void print_record(const struct dump *dump, const struct perf_record *record)
+{
+	const struct perf_event *event = event_of(dump, record);
+	struct perf_record copy = *record;
+	struct perf_sample sample;
+
+	print_bytes(dump, record);
+	print_stamp(dump, record, event && (event->sample_type & PERF_SAMPLE_TIME));
+	(void)fprintf(dump->out, "%#" PRIx64 " [%#x]: PERF_RECORD_%s", record->file_offset,
+		      record->size, perf_text_name(record->type));
+	perf_text_print(record, event, dump->out);
+	if (record->type != PERF_SAMPLE)
+		return;
+	(void)perf_data_explain(dump->data, &copy, &sample);
+	if (sample.aux.size)
+		print_packets(dump, sample.aux);
+}
+
+/* Print what waits up to `limit`, in order of time. */
+static int flush(struct dump *dump, uint64_t limit)
+{
+	size_t done = 0;
+
+	if (perf_order(dump->waiting.items, dump->waiting.count) < 0)
+		return -PTVM_NO_MEMORY;
+	while (done < dump->waiting.count && dump->waiting.items[done].time <= limit)
+		print_record(dump, &dump->waiting.items[done++]);
+	dump->waiting.count -= done;
+	if (done)
+		memmove(dump->waiting.items, dump->waiting.items + done,
+			dump->waiting.count * sizeof(*dump->waiting.items));
+	return 0;
+}
+
+static int end_round(struct dump *dump)
+{
+	int r = flush(dump, dump->flush_time);
+
+	dump->flush_time = dump->last_time;
+	return r;
+}
+
+static int dump_item(struct dump *dump, const struct perf_item *item)
+{
+	struct perf_record record = {
+		.data = item->data,
+		.file_offset = item->file_offset,
+		.type = (uint16_t)item->type,
+		.misc = item->misc,
+		.size = item->size,
+	};
+	struct perf_sample sample;
+
+	if (item->type == PERF_COMPRESSED || item->type == PERF_COMPRESSED2)
+		return 0;
+	(void)perf_data_explain(dump->data, &record, &sample);
+	if (record.time) {
+		if (record.time > dump->last_time)
+			dump->last_time = record.time;
+		return vec_push(&dump->waiting, record) ? 0 : -PTVM_NO_MEMORY;
+	}
+	print_record(dump, &record);
+	if (item->type == PERF_AUXTRACE)
+		print_packets(dump, item->payload);
+	return item->type == PERF_FINISHED_ROUND ? end_round(dump) : 0;
+}
+
+static int dump_all(struct dump *dump, struct perf_walk *walk)
+{
+	struct perf_item item;
+	int r = 0;
+
+	while (!r) {
+		r = perf_walk_next(walk, &item);
+		if (r == -PTVM_END)
+			return flush(dump, UINT64_MAX);
+		if (!r)
+			r = dump_item(dump, &item);
+	}
+	return r;
+}
+
+int perf_dump(const struct perf_data *data, const struct perf_dump_packets *packets, FILE *out)
+{
+	struct dump dump = { .data = data, .packets = packets, .out = out };
+	struct arena arena = { 0 };
+	struct perf_walk walk;
+	int r;
+
+	for (size_t i = 0; i < data->events.count; i++) {
+		const struct perf_event *event = &data->events.items[i];
+
+		dump.has_cpu |= event->sample_type & PERF_SAMPLE_CPU;
+		dump.has_time |= event->sample_type & PERF_SAMPLE_TIME;
+		dump.has_trailers |= event->flags & PERF_FLAG_SAMPLE_ID_ALL;
+	}
+	perf_walk_init(&walk, data, &arena);
+	r = dump_all(&dump, &walk);
+	perf_walk_deinit(&walk);
+	arena_free(&arena);
+	vec_free(&dump.waiting);
+	return !r && ferror(out) ? -PTVM_SYSTEM : r;
+}
