@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""run.py PTVM: the command line of ptvm, on the recording of examples/vm-small; prints TAP."""
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+
+import questions
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+RECORDING = PROJECT / "examples/vm-small"
+GUEST = RECORDING / "kcore_dir__106"
+PTVM = sys.argv[1]
+
+
+class Skip(Exception):
+    """A test that cannot run here, with the reason."""
+
+
+def ptvm(*args, **more):
+    return subprocess.run([PTVM, *args], capture_output=True, text=True, timeout=120, check=False, **more)
+
+
+def equal(found, expected):
+    assert found == expected, f"found {found!r}, expected {expected!r}"
+
+
+def refused(args, message):
+    """A wrong command line gets one sentence and status 2."""
+    run = ptvm(*args)
+    equal((run.returncode, run.stdout, run.stderr), (2, "", message + "\n"))
+
+
+def on_terminal(args, **env):
+    """The output of ptvm where it is a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([PTVM, *args], stdin=theirs, stdout=theirs, stderr=theirs,
+                          env={**os.environ, **env}) as run:
+        os.close(theirs)
+        out = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                out += chunk
+        except OSError:
+            pass
+        os.close(ours)
+    return run.returncode, out.decode(errors="replace")
+
+
+def test_help_lists_the_verbs():
+    for args in (["--help"], ["-h"], ["help"]):
+        run = ptvm(*args)
+        equal(run.returncode, 0)
+        assert run.stdout.startswith("Usage: ptvm VERB") and "\n  script " in run.stdout, run.stdout
+
+
+def test_help_of_a_verb_is_its_option():
+    run = ptvm("script", "--help")
+    equal(run.returncode, 0)
+    assert run.stdout.startswith("Usage: ptvm script"), run.stdout
+    equal(ptvm("help", "script").stdout, run.stdout)
+    long = [line for line in run.stdout.splitlines() if len(line) > 80]
+    equal(long, [])
+
+
+def test_version_is_that_of_the_project():
+    run = ptvm("--version")
+    text = (PROJECT / "meson.build").read_text()
+    equal(run.stdout, "ptvm " + text.split("version: '")[1].split("'")[0] + "\n")
+
+
+def test_no_verb_gets_the_help():
+    run = ptvm()
+    equal((run.returncode, run.stdout), (2, ""))
+    assert run.stderr.startswith("Usage: ptvm VERB"), run.stderr
+
+
+def test_mistakes_get_one_sentence():
+    refused(["scrpit"], "ptvm: 'scrpit' is not a ptvm command, did you mean 'script'?")
+    refused(["zzzzzzzz"], "ptvm: 'zzzzzzzz' is not a ptvm command; see 'ptvm --help'")
+    refused(["--wrong"], "ptvm: unknown option: --wrong")
+    refused(["script", "--wrong=1"], "ptvm script: unknown option: --wrong")
+    refused(["script", "-i"], "ptvm script: option needs an argument: -i")
+
+
+def test_a_recording_that_is_not_there_is_a_failure():
+    run = ptvm("script", "-i", "/nonexistent/recording")
+    equal((run.returncode, run.stdout, run.stderr.count("\n")), (1, "", 1))
+    assert run.stderr.startswith("ptvm script: ") and "/nonexistent/recording" in run.stderr, run.stderr
+
+
+def test_completion_knows_verbs_and_options():
+    words = ptvm("--complete").stdout
+    assert "script\t" in words, words
+    options = ptvm("script", "--complete").stdout
+    assert "--input=\t" in options and "--help\t" in options, options
+
+
+def test_bash_completes():
+    script = PROJECT / "docs/completion/ptvm.bash"
+    if not shutil.which("bash"):
+        raise Skip("no bash")
+    ask = f"""ptvm() {{ "{PTVM}" "$@"; }}; source "{script}"
+        COMP_WORDS=(ptvm script --inp); COMP_CWORD=2; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm scr); COMP_CWORD=1; _ptvm; echo "${{COMPREPLY[*]}}" """
+    run = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+    equal(run.stdout, "--input=\nscript\n")
+
+
+def test_a_closed_pipe_ends_quietly():
+    for ignore in (False, True):
+        def prepare():
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN if ignore else signal.SIG_DFL)
+        with subprocess.Popen([PTVM, "script", "-i", RECORDING, "--insn-trace"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, preexec_fn=prepare, restore_signals=False) as run:
+            run.stdout.readline()
+            run.stdout.close()
+            equal(run.stderr.read(), b"")
+
+
+def test_a_full_disk_is_a_failure():
+    if not os.path.exists("/dev/full"):
+        raise Skip("no /dev/full")
+    with open("/dev/full", "wb") as full:
+        run = subprocess.run([PTVM, "script", "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
+    equal((run.returncode, run.stderr), (1, b"ptvm: cannot write the output\n"))
+
+
+def test_a_terminal_gets_a_pager():
+    args = ["script", "-i", RECORDING, "--itrace=i1i", "-F", "ip", "--max-lines", "2"]
+    status, plain = on_terminal(args, PTVM_PAGER="cat")
+    equal((status, plain.count("\n")), (0, 2))
+    status, paged = on_terminal(args, PTVM_PAGER="sed s/^/paged:/")
+    equal((status, paged.count("paged:")), (0, 2))
+    status, missing = on_terminal(args, PTVM_PAGER="/nonexistent/pager 2>/dev/null")
+    equal((status, "".join(missing.splitlines()[-2:])), (0, "".join(plain.splitlines())))
+
+
+def test_the_recording_is_answered_as_by_perf_when_it_was_made():
+    golden = json.loads((PROJECT / "tests/golden/vm-small.json").read_text())
+    command = [PTVM, "script", "-i", RECORDING]
+    wrong = [name for name, args, keep in questions.asked([0, 1])
+             if questions.digest(questions.lines([*command, *args], keep)) != golden[name]]
+    equal(wrong, [])
+
+
+def test_the_installed_perf_agrees():
+    if not shutil.which("perf"):
+        raise Skip("no perf")
+    guest = ["--guestkallsyms", GUEST / "kallsyms", "--guestmodules", GUEST / "modules"]
+    for name, args, keep in questions.asked([0, 1]):
+        if not name.startswith(("instructions", "branches", "packets")):
+            continue
+        theirs = questions.lines(["perf", "script", "-i", RECORDING, *guest, *args], keep)
+        ours = questions.lines([PTVM, "script", "-i", RECORDING, *guest, *args], keep)
+        for at, (found, expected) in enumerate(zip(ours, theirs)):
+            assert found == expected, f"{name}, line {at}: found {found!r}, perf has {expected!r}"
+        equal((name, len(ours)), (name, len(theirs)))
+
+
+def main():
+    tests = [(name[5:], test) for name, test in globals().items() if name.startswith("test_")]
+    failed = 0
+    print(f"1..{len(tests)}")
+    for number, (name, test) in enumerate(tests, 1):
+        try:
+            test()
+            print(f"ok {number} - {name}")
+        except Skip as reason:
+            print(f"ok {number} - {name} # SKIP {reason}")
+        except (AssertionError, subprocess.SubprocessError, OSError) as reason:
+            failed += 1
+            print(f"not ok {number} - {name}\n# {str(reason)[:2000]}")
+        sys.stdout.flush()
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
