@@ -14,6 +14,7 @@ struct dump {
 	const struct perf_data *data;
 	const struct perf_dump_packets *packets;
 	FILE *out;
+	const char *path;
 	bool has_cpu, has_time, has_trailers; /* of any event */
 	/* Records with a time that wait until none before them can come. At the end of a round that
 	 * is true of all up to the last time of the round before. */
@@ -49,12 +50,16 @@ static void print_row(const struct perf_record *record, unsigned offset, FILE *o
 	(void)fwrite(line, 1, (size_t)(p - line), out);
 }
 
+/* In a pipe perf counts from the first record. */
+static uint64_t shown_offset(const struct dump *dump, const struct perf_record *record)
+{
+	return record->file_offset - (dump->data->is_pipe ? dump->data->data_offset : 0);
+}
+
 static void print_bytes(const struct dump *dump, const struct perf_record *record)
 {
-	const char *path = dump->data->file_path ? dump->data->file_path : "-";
-
-	(void)fprintf(dump->out, "\n%#" PRIx64 "@%s [%#x]: event: %u\n", record->file_offset, path,
-		      record->size, record->type);
+	(void)fprintf(dump->out, "\n%#" PRIx64 "@%s [%#x]: event: %u\n", shown_offset(dump, record),
+		      dump->data->is_pipe ? "pipe" : dump->path, record->size, record->type);
 	(void)fprintf(dump->out, ".\n. ... raw event: size %u bytes\n", record->size);
 	for (unsigned offset = 0; offset < record->size; offset += COLUMNS)
 		print_row(record, offset, dump->out);
@@ -103,7 +108,7 @@ static void print_record(const struct dump *dump, const struct perf_record *reco
 
 	print_bytes(dump, record);
 	print_stamp(dump, record, event && (event->sample_type & PERF_SAMPLE_TIME));
-	(void)fprintf(dump->out, "%#" PRIx64 " [%#x]: PERF_RECORD_%s", record->file_offset,
+	(void)fprintf(dump->out, "%#" PRIx64 " [%#x]: PERF_RECORD_%s", shown_offset(dump, record),
 		      record->size, perf_text_name(record->type));
 	perf_text_print(record, event, dump->out);
 	if (record->type != PERF_SAMPLE)
@@ -179,7 +184,12 @@ static int dump_all(struct dump *dump, struct perf_walk *walk)
 
 int perf_dump(const struct perf_data *data, const struct perf_dump_packets *packets, FILE *out)
 {
-	struct dump dump = { .data = data, .packets = packets, .out = out };
+	struct dump dump = {
+		.data = data,
+		.packets = packets,
+		.out = out,
+		.path = data->file_path ? data->file_path : "-",
+	};
 	struct arena arena = { 0 };
 	struct perf_walk walk;
 	int r;

@@ -15,6 +15,14 @@ static int take_u32(struct bytes *payload, uint32_t *ret)
 	return 0;
 }
 
+/* A copy of the text in a field of `size` bytes, which a NUL may end early. */
+static char *copy_text(struct perf_data *data, const uint8_t *text, size_t size)
+{
+	const char *chars = size ? (const char *)text : "";
+
+	return arena_strndup(&data->arena, chars, strnlen(chars, size));
+}
+
 /* Take a string off the front: a length, then that many bytes, padded with zeroes. */
 static int take_string(struct perf_data *data, struct bytes *payload, const char **ret)
 {
@@ -23,8 +31,7 @@ static int take_string(struct perf_data *data, struct bytes *payload, const char
 
 	if (take_u32(payload, &length) < 0 || length > payload->size)
 		return -PTVM_BAD_INPUT;
-	copy = arena_strndup(&data->arena, (const char *)payload->data,
-			     strnlen((const char *)payload->data, length));
+	copy = copy_text(data, payload->data, length);
 	if (!copy)
 		return -PTVM_NO_MEMORY;
 	*payload = bytes_slice(*payload, length, payload->size);
@@ -47,12 +54,10 @@ static int read_cmdline(struct perf_data *data, struct bytes payload)
 		if (take_u32(&payload, &length) < 0 || length > payload.size)
 			return -PTVM_BAD_INPUT;
 
-		size_t shown = strnlen((const char *)payload.data, length);
-
 		if (i)
 			*end++ = ' ';
-		memcpy(end, payload.data, shown);
-		end += shown;
+		for (uint32_t k = 0; k < length && payload.data[k]; k++)
+			*end++ = (char)payload.data[k];
 		payload = bytes_slice(payload, length, payload.size);
 	}
 	return 0;
@@ -89,8 +94,7 @@ int perf_build_id_read(struct perf_data *data, struct bytes entry)
 	if (build_id.id_size > 20)
 		build_id.id_size = 20;
 	memcpy(build_id.id, entry.data + ID, 20);
-	build_id.filename = arena_strndup(&data->arena, (const char *)entry.data + NAME,
-					  strnlen((const char *)entry.data + NAME, size - NAME));
+	build_id.filename = copy_text(data, entry.data + NAME, size - NAME);
 	if (!build_id.filename || !vec_push(&data->build_ids, build_id))
 		return -PTVM_NO_MEMORY;
 	return (int)size;

@@ -344,6 +344,20 @@ static void print_sample(const struct perf_record *record, const struct perf_eve
 		      sample.period ? sample.period : event->sample_period, sample.address);
 }
 
+static void print_event_update(const struct perf_record *record, FILE *out)
+{
+	static const char *const kinds[] = { "unit: ", NULL, "name: " };
+	enum { UNIT = 0, NAME = 2, TEXT = 16 };
+	struct bytes body = body_of(record);
+	uint64_t kind = word(body, 0);
+	struct bytes text = bytes_slice(body, TEXT, body.size);
+
+	(void)fprintf(out, "\n... id:    %" PRIu64, word(body, 1));
+	if ((kind == UNIT || kind == NAME) && text.size)
+		(void)fprintf(out, "\n... %s %.*s", kinds[kind], (int)text.size,
+			      (const char *)text.data);
+}
+
 static void print_unhandled(const struct perf_record *record, FILE *out)
 {
 	(void)fputs(": unhandled!", out);
@@ -392,7 +406,7 @@ static const struct {
 	[75] = { "STAT_CONFIG", print_unhandled },
 	[76] = { "STAT", print_unhandled },
 	[77] = { "STAT_ROUND", print_unhandled },
-	[PERF_EVENT_UPDATE] = { "EVENT_UPDATE", print_unhandled },
+	[PERF_EVENT_UPDATE] = { "EVENT_UPDATE", print_event_update },
 	[PERF_TIME_CONV] = { "TIME_CONV", print_time_conv },
 	[PERF_HEADER_FEATURE] = { "FEATURE", print_nothing },
 	[PERF_COMPRESSED] = { "COMPRESSED", print_nothing },
@@ -413,5 +427,6 @@ void perf_text_print(const struct perf_record *record, const struct perf_event *
 		print_sample(record, event, out);
 	else if (record->type < sizeof(kinds) / sizeof(*kinds) && kinds[record->type].print)
 		kinds[record->type].print(record, out);
-	(void)fputc('\n', out);
+	if (record->type != PERF_HEADER_ATTR && record->type != PERF_HEADER_FEATURE)
+		(void)fputc('\n', out); /* perf ends the line of all but these two */
 }

@@ -8,5 +8,5 @@
 /** The name of a type of record without "PERF_RECORD_"; "INVALID" when there is none. */
 const char *perf_text_name(uint32_t type);
 
-/** Print what follows the name, with the newline that ends it. */
+/** Print what follows the name, with the newline if perf has one. */
 void perf_text_print(const struct perf_record *record, const struct perf_event *event, FILE *out);

@@ -41,7 +41,8 @@ static void read_header(const uint8_t *p, struct perf_item *ret)
 /* NULL, or why this cannot be a record. */
 static const char *header_fault(const struct perf_item *item, uint64_t left)
 {
-	bool may_be_odd = item->type == PERF_COMPRESSED;
+	/* Compressed bytes and the features in a pipe have any size. */
+	bool may_be_odd = item->type == PERF_COMPRESSED || item->type == PERF_HEADER_FEATURE;
 
 	if (item->size < HEADER)
 		return "record smaller than its header";
