@@ -172,7 +172,7 @@ void dso_load(struct dso *dso, const struct dso_places *places, char *note, size
 	*note = '\0';
 	if (is_vdso(dso))
 		find_vdso(dso, places, note, size);
-	else if (dso->name[0] == '/' && dso->name[1] != '/')
+	else if (dso->name[0] == '/' && !dso->is_anonymous)
 		find_file(dso, places, note, size);
 	if (dso->file.size)
 		read_symbols(dso, places);

@@ -5,19 +5,24 @@
 
 #include "decode/text_file.h"
 
-/* A byte's value as a hexadecimal digit, 0xff for none. */
-static unsigned hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0xff;
-}
+/* The value plus one of a hexadecimal digit, 0 for other bytes: no branch to mispredict. */
+static const uint8_t hex_values[256] = {
+	['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
 
 /* The symbols of code and data; perf leaves out absolute and read-only ones. */
 static bool is_kept(char type)
 {
-	return strchr("twdb", type | 0x20);
+	switch (type | 0x20) {
+	case 't':
+	case 'w':
+	case 'd':
+	case 'b': return true;
+	default: return false;
+	}
 }
 
 /* What follows the name: "\t[kvm]". Cut the name there. */
@@ -37,8 +42,8 @@ static bool read_line(char *p, char *end, struct symbol *ret, char *ret_type)
 	uint64_t address = 0;
 	unsigned digits = 0, digit;
 
-	for (; p < end && (digit = hex_digit(*p)) < 16; p++, digits++)
-		address = address << 4 | digit;
+	for (; p < end && (digit = hex_values[(uint8_t)*p]); p++, digits++)
+		address = address << 4 | (digit - 1);
 	if (!digits || digits > 16 || end - p < 4 || p[0] != ' ' || p[2] != ' ')
 		return false;
 	*ret_type = p[1];

@@ -241,6 +241,7 @@ static int read_user_map(struct reader *reader, const struct perf_record *record
 	dso = machine_dso(host, name, map.build_id, map.build_id_size);
 	if (!dso)
 		return -PTVM_NO_MEMORY;
+	dso->is_anonymous = name != map.filename;
 	process_map = (struct process_map){ map.start, map.page_offset, dso };
 	return processes_map(&host->processes, map.pid, &process_map, map.size, record->time,
 			     order);

@@ -35,33 +35,57 @@ static void merge(const struct symbol *a, const struct symbol *b, const struct s
 	memcpy(to + (middle - a), b, (end - b) * sizeof(*b));
 }
 
+/* The first of `count` sorted symbols that starts after `start`. */
+static size_t upper_bound(const struct symbol *items, size_t count, uint64_t start)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (items[middle].start <= start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Merge runs pairwise from `from` on until they are one. */
+static void merge_runs(struct symbol *items, size_t from, size_t count, struct symbol *spare)
+{
+	while (run_end(items, from, count) < count) {
+		for (size_t a = from, b, end; a < count; a = end) {
+			b = run_end(items, a, count);
+			end = b < count ? run_end(items, b, count) : count;
+			merge(items + a, items + b, items + end, spare + (a - from));
+		}
+		memcpy(items + from, spare, (count - from) * sizeof(*items));
+	}
+}
+
 /*
  * Natural merge sort: stable, because of doubles the order in the file decides, and linear for
  * tables in order. The kernel's part of kallsyms is, its modules are not: the first long run is
- * left alone until the rest is one run too.
+ * left alone until the rest is one run too, and then as far as that rest lies after it.
  */
 static int sort(struct symbols *symbols)
 {
-	size_t count = symbols->count, head = run_end(symbols->items, 0, count);
-	struct symbol *from = symbols->items, *spare;
+	struct symbol *items = symbols->items, *spare;
+	size_t count = symbols->count, head = run_end(items, 0, count), lowest = head;
 
 	if (head == count)
 		return 0;
-	spare = reallocarray(NULL, count, sizeof(*spare));
+	for (size_t i = head; i < count; i++)
+		if (items[i].start < items[lowest].start)
+			lowest = i;
+	lowest = upper_bound(items, head, items[lowest].start);
+	spare = reallocarray(NULL, count - lowest, sizeof(*spare));
 	if (!spare)
 		return -PTVM_NO_MEMORY;
-	while (run_end(from, head, count) < count) {
-		for (size_t a = head, b, end; a < count; a = end) {
-			b = run_end(from, a, count);
-			end = b < count ? run_end(from, b, count) : count;
-			merge(from + a, from + b, from + end, spare + a);
-		}
-		memcpy(from + head, spare + head, (count - head) * sizeof(*from));
-	}
-	merge(from, from + head, from + count, spare);
-	free(from);
-	symbols->items = spare;
-	symbols->room = count;
+	merge_runs(items, head, count, spare);
+	merge_runs(items, lowest, count, spare);
+	free(spare);
 	return 0;
 }
 

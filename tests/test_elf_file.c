@@ -1,0 +1,136 @@
+#include "decode/elf_file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/mapped_file.h"
+#include "tests/elf_make.h"
+
+int main(void);
+
+static const struct elf_make_segment segments[] = {
+	{ 0xffffffff81000000, "kernel text", 11 },
+	{ 0xffffffffc0000000, "module", 6 },
+};
+
+static int read_cut(size_t cut, struct elf_file *ret)
+{
+	uint8_t bytes[1024];
+	size_t size = elf_make(segments, 2, bytes);
+	uint8_t *copy = malloc(size - cut);
+
+	memcpy(copy, bytes, size - cut);
+	return elf_file_read("test", (struct bytes){ copy, size - cut }, ret, NULL);
+}
+
+static void done(struct elf_file *file)
+{
+	free((void *)file->bytes.data);
+	elf_file_close(file);
+}
+
+static void all_segments_of_a_kcore_are_found(void **state)
+{
+	struct elf_file file;
+
+	assert_int_equal(read_cut(0, &file), 0);
+	assert_int_equal(file.type, ET_CORE);
+	assert_int_equal(file.segments.count, 2);
+	assert_int_equal(file.cut_segments, 0);
+	assert_true(file.segments.items[1].address == 0xffffffffc0000000);
+	assert_memory_equal(file.bytes.data + file.segments.items[1].offset, "module", 6);
+	done(&file);
+}
+
+static void a_segment_is_used_as_far_as_the_file_has_it(void **state)
+{
+	struct elf_file file;
+
+	assert_int_equal(read_cut(2, &file), 0);
+	assert_int_equal(file.segments.count, 2);
+	assert_int_equal(file.segments.items[1].size, 4);
+	assert_int_equal(file.cut_segments, 1);
+	done(&file);
+}
+
+static void a_file_cut_anywhere_does_no_harm(void **state)
+{
+	uint8_t bytes[1024];
+	size_t size = elf_make(segments, 2, bytes);
+
+	for (size_t cut = 0; cut < size; cut++) {
+		struct elf_file file;
+
+		(void)read_cut(cut, &file);
+		for (size_t i = 0; i < file.segments.count; i++)
+			assert_true(file.segments.items[i].offset + file.segments.items[i].size <=
+				    size - cut);
+		done(&file);
+	}
+}
+
+static void what_is_not_elf_for_x86_is_refused(void **state)
+{
+	struct ptvm_error error = { 0 };
+	struct elf_file file;
+	uint8_t bytes[1024];
+	size_t size = elf_make(segments, 2, bytes);
+
+	bytes[18] = EM_AARCH64;
+	assert_int_equal(elf_file_read("test", (struct bytes){ bytes, size }, &file, &error),
+			 -PTVM_BAD_INPUT);
+	elf_file_close(&file);
+	assert_int_equal(elf_file_read("test", (struct bytes){ NULL, 0 }, &file, NULL),
+			 -PTVM_BAD_INPUT);
+	elf_file_close(&file);
+	memset(bytes, 'x', size);
+	assert_int_equal(elf_file_read("test", (struct bytes){ bytes, size }, &file, NULL),
+			 -PTVM_BAD_INPUT);
+	elf_file_close(&file);
+}
+
+/* This test is a program with a symbol table: it must find itself in it. */
+static void symbols_have_their_offset_in_the_file(void **state)
+{
+	struct symbols by_offset = { 0 }, by_address = { 0 };
+	struct elf_file file;
+	struct bytes bytes;
+	uint64_t offset;
+
+	assert_int_equal(mapped_file_open("/proc/self/exe", &bytes, NULL), 0);
+	assert_int_equal(elf_file_read("self", bytes, &file, NULL), 0);
+	if (!elf_file_has_symtab(&file))
+		skip();
+	assert_int_equal(elf_file_symbols(&file, ELF_OFFSETS, &file, &by_offset), 0);
+	assert_int_equal(elf_file_symbols(&file, ELF_ADDRESSES, &file, &by_address), 0);
+	assert_int_equal(symbols_finish(&by_offset, false), 0);
+	assert_int_equal(symbols_finish(&by_address, false), 0);
+	offset = symbols_address(&by_offset, "main");
+	assert_true(offset && offset < bytes.size);
+	assert_true(symbols_address(&by_address, "main"));
+	/* The first bytes of code need no relocation: memory and file agree. */
+	assert_memory_equal(bytes.data + offset, (const void *)(uintptr_t)&main, 4);
+	elf_file_close(&file);
+	symbols_free(&by_offset);
+	symbols_free(&by_address);
+	mapped_file_close(&bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_segments_of_a_kcore_are_found),
+		cmocka_unit_test(a_segment_is_used_as_far_as_the_file_has_it),
+		cmocka_unit_test(a_file_cut_anywhere_does_no_harm),
+		cmocka_unit_test(what_is_not_elf_for_x86_is_refused),
+		cmocka_unit_test(symbols_have_their_offset_in_the_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

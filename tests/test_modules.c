@@ -1,0 +1,40 @@
+#include "decode/modules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void modules_are_read_and_sorted(void **state)
+{
+	const char text[] = "kvm_intel 380928 2 - Live 0xffffffffc04c7000\n"
+			    "kvm 1146880 1 kvm_intel, Live 0xffffffffc03ae000 (OE)\n"
+			    "hidden 4096 0 - Live 0x0000000000000000\n"
+			    "short 4096 0 - Live\n"
+			    "huge 99999999999999999999999999 0 - Live 0xffffffffc0000000\n"
+			    "wraps 18446744073709551615 0 - Live 0xffffffffc0000000\n"
+			    "irqbypass 16384 2 kvm, Live 0xffffffffc03a9000";
+	struct modules modules = { 0 };
+
+	assert_int_equal(modules_parse(text, strlen(text), &modules), 0);
+	assert_int_equal(modules.count, 3);
+	assert_string_equal(modules.items[0].name, "[irqbypass]");
+	assert_string_equal(modules_find(&modules, 0xffffffffc03ae000)->name, "[kvm]");
+	assert_string_equal(modules_find(&modules, 0xffffffffc0523fff)->name, "[kvm_intel]");
+	assert_null(modules_find(&modules, 0xffffffffc0524000));
+	assert_null(modules_find(&modules, 0));
+	modules_free(&modules);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(modules_are_read_and_sorted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
