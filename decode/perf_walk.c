@@ -63,11 +63,10 @@ static bool is_cut_off(const struct perf_item *item, uint64_t left)
 	return item->size > left && item->type && item->type < TYPE_END;
 }
 
-/* Go on at the next AUXTRACE record that the index names. */
-static bool resume(struct perf_walk *walk)
+/* The next AUXTRACE record after `from` that the index names and that is there, else the end. */
+static uint64_t next_indexed(struct perf_walk *walk, uint64_t from)
 {
 	const struct bytes file = walk->data->file;
-	uint64_t from = walk->position;
 
 	for (; walk->next_index < walk->data->aux_index.count; walk->next_index++) {
 		uint64_t offset = walk->data->aux_index.items[walk->next_index], type, size;
@@ -76,16 +75,21 @@ static bool resume(struct perf_walk *walk)
 			continue;
 		if (offset >= walk->end)
 			break;
-		if (!bytes_read(file, offset, 4, &type) || type != PERF_AUXTRACE ||
-		    !bytes_read(file, offset + 6, 2, &size) || size < AUXTRACE_SIZE)
-			continue;
-		walk->skipped_bytes += offset - from;
-		walk->position = offset;
-		return true;
+		if (bytes_read(file, offset, 4, &type) && type == PERF_AUXTRACE &&
+		    bytes_read(file, offset + 6, 2, &size) && size >= AUXTRACE_SIZE)
+			return offset;
 	}
-	walk->skipped_bytes += walk->end - from;
-	walk->position = walk->end;
-	return false;
+	return walk->end;
+}
+
+/* Go on at the next AUXTRACE record that the index names. */
+static bool resume(struct perf_walk *walk)
+{
+	uint64_t next = next_indexed(walk, walk->position);
+
+	walk->skipped_bytes += next - walk->position;
+	walk->position = next;
+	return next < walk->end;
 }
 
 /* Bytes that follow the record outside its size. */
@@ -98,14 +102,17 @@ static uint64_t payload_size(const struct perf_item *item)
 	return 0;
 }
 
+/* A size that reaches past another buffer of the index is damaged; one that reaches past the end
+ * may be, or the file was cut off. */
 static void take_payload(struct perf_walk *walk, struct perf_item *item)
 {
-	uint64_t left = walk->end - walk->position, size = payload_size(item);
+	uint64_t size = payload_size(item);
+	uint64_t end = size ? next_indexed(walk, item->file_offset) : walk->end;
 
-	if (size > left) {
+	if (size > end - walk->position) {
 		note(walk, item->file_offset, "record's trace is longer than the data");
-		walk->truncated = true;
-		size = left;
+		walk->truncated |= end == walk->end;
+		size = end - walk->position;
 	}
 	item->payload = bytes_slice(walk->data->file, walk->position, size);
 	item->payload_offset = walk->position;

@@ -335,6 +335,26 @@ static void after_damage_reading_goes_on_at_the_next_trace(void **state)
 	perf_build_free(&build);
 }
 
+static void a_trace_of_damaged_size_ends_at_the_next(void **state)
+{
+	const uint8_t trace[64] = { 1 };
+	struct perf_build build = { 0 };
+	struct perf_data data;
+
+	perf_build_pt(&build, 0, 1);
+	perf_build_aux(&build, 0, 0, trace, 64);
+	memset(build.bytes + build.aux_index[0] + 8, 0x7f, 8);
+	perf_build_aux(&build, 1, 0, trace, 64);
+	add_comm(&build, 20, "comm\0\0\0");
+	open_ok(perf_build_file(&build), &data);
+	assert_non_null(data.bad_reason);
+	assert_int_equal(data.queues.count, 2);
+	assert_int_equal(data.queues.items[0].size, 64);
+	assert_int_equal(data.records.items[data.records.count - 1].type, PERF_COMM);
+	perf_data_close(&data);
+	perf_build_free(&build);
+}
+
 static void unknown_records_are_stepped_over_and_counted(void **state)
 {
 	const uint64_t body[4] = { 1, 2, 3, 4 };
@@ -486,6 +506,7 @@ int main(void)
 		cmocka_unit_test(the_overlap_of_snapshots_is_cut_off),
 		cmocka_unit_test(a_cut_file_gives_what_is_there),
 		cmocka_unit_test(after_damage_reading_goes_on_at_the_next_trace),
+		cmocka_unit_test(a_trace_of_damaged_size_ends_at_the_next),
 		cmocka_unit_test(unknown_records_are_stepped_over_and_counted),
 		cmocka_unit_test(a_pipe_tells_the_same_as_a_file),
 		cmocka_unit_test(compressed_records_are_one_stream),
