@@ -107,7 +107,7 @@ static uint64_t payload_size(const struct perf_item *item)
 static void take_payload(struct perf_walk *walk, struct perf_item *item)
 {
 	uint64_t size = payload_size(item);
-	uint64_t end = size ? next_indexed(walk, item->file_offset) : walk->end;
+	uint64_t end = size ? next_indexed(walk, walk->position - 1) : walk->end;
 
 	if (size > end - walk->position) {
 		note(walk, item->file_offset, "record's trace is longer than the data");

@@ -355,6 +355,23 @@ static void a_trace_of_damaged_size_ends_at_the_next(void **state)
 	perf_build_free(&build);
 }
 
+static void an_index_into_a_header_is_harmless(void **state)
+{
+	const uint8_t trace[64] = { PERF_AUXTRACE, 0, 0, 0, 0, 0, 48 };
+	struct perf_build build = { 0 };
+	struct perf_data data;
+
+	perf_build_pt(&build, 0, 1);
+	perf_build_aux(&build, 0, 0x0030000000000047, trace, 64); /* itself a header */
+	memset(build.bytes + build.aux_index[0] + 8, 0xff, 8);
+	build.aux_index[0] += 16;
+	open_ok(perf_build_file(&build), &data);
+	assert_true(data.truncated);
+	assert_int_equal(data.queues.items[0].size, 64);
+	perf_data_close(&data);
+	perf_build_free(&build);
+}
+
 static void unknown_records_are_stepped_over_and_counted(void **state)
 {
 	const uint64_t body[4] = { 1, 2, 3, 4 };
@@ -507,6 +524,7 @@ int main(void)
 		cmocka_unit_test(a_cut_file_gives_what_is_there),
 		cmocka_unit_test(after_damage_reading_goes_on_at_the_next_trace),
 		cmocka_unit_test(a_trace_of_damaged_size_ends_at_the_next),
+		cmocka_unit_test(an_index_into_a_header_is_harmless),
 		cmocka_unit_test(unknown_records_are_stepped_over_and_counted),
 		cmocka_unit_test(a_pipe_tells_the_same_as_a_file),
 		cmocka_unit_test(compressed_records_are_one_stream),
