@@ -362,7 +362,7 @@ static void fill_function(struct builder *b)
 {
 	int items = 4 + (int)below(b, 8);
 
-	if (b->function == SIM_RUN && b->options->host) {
+	if (b->function == SIM_RUN && b->options->runs_guests) {
 		run_guest(b);
 		return;
 	}
@@ -372,7 +372,7 @@ static void fill_function(struct builder *b)
 			recursion(b, item + 1);
 		else if (b->function == SIM_MAIN && item == 0)
 			cond(b, 1);
-		else if (b->options->host &&
+		else if (b->options->runs_guests &&
 			 (b->function == SIM_MAIN || b->function == SIM_ENTRY) && item % 2 == 1)
 			direct_call(b, SIM_RUN);
 		else

@@ -57,7 +57,8 @@ struct sim_code_options {
 	uint8_t bits;  /* 64, 32 or 16 */
 	bool user;     /* a user program: system calls instead of privileged instructions */
 	bool has_user; /* a kernel with user programs */
-	bool host;     /* a kernel that runs guests */
+	bool host;     /* not in a guest */
+	bool runs_guests;
 	bool tsx, ptwrite;
 };
 

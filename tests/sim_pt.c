@@ -163,23 +163,36 @@ void sim_pt_pip(struct sim_pt *pt)
 				  .kind = PT_PIP, .flag = pt->state.nr, .payload = pt->state.cr3 });
 }
 
-void sim_pt_tick(struct sim_pt *pt, uint64_t ticks)
+static void put_mtc(struct sim_pt *pt)
 {
-	uint64_t mtc;
+	if (!pt->options.mtc || pt->losing)
+		return;
+	if (once_in(pt, 2)) /* branches may wait for their TNT across an MTC */
+		sim_pt_flush(pt);
+	put_cyc(pt);
+	pt_put_value(&pt->out, PT_MTC, pt->mtc_count & 0xff);
+}
 
+static void advance(struct sim_pt *pt, uint64_t ticks)
+{
 	pt->tsc += ticks;
 	pt->cycle_parts += ticks * pt->cbr;
 	pt->cycles += pt->cycle_parts / SIM_PT_P1;
 	pt->cycle_parts %= SIM_PT_P1;
-	mtc = ctc_at(pt, pt->tsc) >> pt->options.mtc_shift;
-	for (; pt->mtc_count < mtc; pt->mtc_count++) {
-		if (!pt->options.mtc || pt->losing)
-			continue;
-		if (once_in(pt, 2)) /* branches may wait for their TNT across an MTC */
-			sim_pt_flush(pt);
-		put_cyc(pt);
-		pt_put_value(&pt->out, PT_MTC, (pt->mtc_count + 1) & 0xff);
+	while (pt->mtc_count < ctc_at(pt, pt->tsc) >> pt->options.mtc_shift) {
+		pt->mtc_count++;
+		put_mtc(pt);
 	}
+}
+
+/* In small steps, so that cycles and MTCs of a long sleep go together. */
+void sim_pt_tick(struct sim_pt *pt, uint64_t ticks)
+{
+	enum { STEP = 16 };
+
+	for (; ticks > STEP; ticks -= STEP)
+		advance(pt, STEP);
+	advance(pt, ticks);
 }
 
 static void put_time(struct sim_pt *pt)

@@ -343,10 +343,10 @@ static void do_int3(struct sim_vm *vm)
 
 static void do_vmresume(struct sim_vm *vm)
 {
-	if (vm->options.guests && !once_in(vm, 8))
-		vm_enter(vm);
+	if (vm->options.failed_entries && once_in(vm, 8))
+		machine(vm)->insn++;
 	else
-		machine(vm)->insn++; /* the entry failed */
+		vm_enter(vm);
 }
 
 /* The instruction retires, and control goes on. */
@@ -448,6 +448,7 @@ static void make_programs(struct sim_vm *vm)
 			.bits = kernel_bits[i],
 			.has_user = has_user,
 			.host = !i,
+			.runs_guests = !i && o->guests,
 			.tsx = o->tsx,
 			.ptwrite = o->ptwrite,
 		};
@@ -456,7 +457,7 @@ static void make_programs(struct sim_vm *vm)
 		options.seed++;
 		options.base = user_base;
 		options.user = true;
-		options.has_user = options.host = false;
+		options.has_user = options.runs_guests = false;
 		if (has_user)
 			sim_code_make(&options, &m->user);
 		m->cr3 = (uint64_t)(i + 1) << 20;
@@ -467,9 +468,9 @@ static void make_programs(struct sim_vm *vm)
 /* Tracing ends like an interrupt that is not traced: FUP tells where. */
 static void stop(struct sim_vm *vm)
 {
+	update_state(vm);
 	if (vm->pt.losing)
 		sim_pt_recover(&vm->pt);
-	update_state(vm);
 	if (vm->pt.enabled) {
 		sim_pt_fup(&vm->pt, vm->pt.state.ip);
 		sim_pt_branch(&vm->pt, PT_TIP_PGD, 0, true);
@@ -489,9 +490,9 @@ void sim_vm_run(const struct sim_options *options, struct sim_vm *ret)
 	arrive(ret, BY_FAR, false);
 	for (size_t step = 0; step < options->instructions; step++) {
 		sim_pt_tick(&ret->pt, 1 + sim_random_below(&ret->random, 4));
+		update_state(ret);
 		if (options->overflow)
 			overflow(ret, step);
-		update_state(ret);
 		sim_pt_boundary(&ret->pt);
 		if (!event(ret))
 			execute(ret);

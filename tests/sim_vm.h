@@ -20,6 +20,7 @@ struct sim_options {
 	bool range_filter;     /* trace only what lies near the kernels' base */
 	bool overflow;         /* packets are lost now and then */
 	bool injection;        /* VM entries may inject an event */
+	bool failed_entries;   /* VM entries may fail: vmresume falls through */
 	bool event_trace;      /* CFE and EVD packets */
 	bool tsx, ptwrite;
 	uint64_t tsc_offset[SIM_GUESTS];

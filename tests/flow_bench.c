@@ -1,0 +1,157 @@
+#include "tests/flow_bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "decode/base/cleanup.h"
+#include "decode/base/vec.h"
+
+void bench_queue_add(struct bench_queue *queue, const uint8_t *data, size_t size, bool lost)
+{
+	struct aux_queue *q = &queue->queue;
+	struct aux_span span = { .data = data,
+				 .size = size,
+				 .position = q->size,
+				 .file_offset = q->size,
+				 .lost_before = lost };
+
+	if (!size)
+		return;
+	if (!vec_grow((void **)&queue->spans, &queue->room, q->count, sizeof(span)))
+		abort();
+	queue->spans[q->count++] = span;
+	q->spans = queue->spans;
+	q->size += size;
+}
+
+void bench_queue_free(struct bench_queue *queue)
+{
+	free(queue->spans);
+	*queue = (struct bench_queue){ 0 };
+}
+
+struct pt_config bench_config(const struct sim_options *options)
+{
+	return (struct pt_config){
+		.tsc = options->pt.tsc,
+		.mtc = options->pt.mtc,
+		.cyc = options->pt.cyc,
+		.noretcomp = !options->pt.compress_returns,
+		.have_event_trace = options->event_trace,
+		.mtc_shift = options->pt.mtc_shift,
+		.ctc_n = options->pt.ctc_n,
+		.ctc_d = options->pt.ctc_d,
+		.max_nonturbo = SIM_PT_P1,
+		.nominal_hz = 2000000000,
+	};
+}
+
+/* By way of a file in memory, as any flat file that a user gives. */
+static bool add_code(struct machine *machine, const struct sim_code *code)
+{
+	_cleanup_close_ int fd = memfd_create("code", MFD_CLOEXEC);
+	struct ptvm_error error = { 0 };
+	char path[64];
+
+	if (!code->size)
+		return true;
+	if (fd < 0 || write(fd, code->bytes, code->size) != (ssize_t)code->size)
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return !machine_add_raw(machine, path, 0, 0, code->base, &error);
+}
+
+bool bench_machines(const struct sim_vm *vm, struct machines *ret)
+{
+	bool good;
+
+	*ret = (struct machines){ .host = machine_new(0, false) };
+	if (!ret->host ||
+	    !vec_grow((void **)&ret->guests, &ret->guest_room, 0, sizeof(*ret->guests)))
+		return false;
+	ret->guests[0] = machine_new(0, true);
+	ret->guest_count = ret->guests[0] ? 1 : 0;
+	good = ret->guest_count && add_code(ret->host, &vm->machines[0].kernel) &&
+	       add_code(ret->host, &vm->machines[0].user);
+	for (unsigned i = 1; good && i <= vm->options.guests; i++)
+		good = add_code(ret->guests[0], &vm->machines[i].kernel) &&
+		       add_code(ret->guests[0], &vm->machines[i].user);
+	return good;
+}
+
+struct reader {
+	struct bench_list *list;
+	uint64_t tsc;
+	bool nr;
+};
+
+static void push_item(struct bench_list *list, struct bench_item item)
+{
+	if (!vec_push(list, item))
+		abort();
+	list->gaps += item.is_gap;
+}
+
+static void read_item(struct reader *reader, const struct flow_batch *batch,
+		      const struct flow_item *item)
+{
+	switch ((enum flow_kind)item->kind) {
+	case FLOW_BLOCK:
+		for (uint32_t i = 0; i < item->count; i++)
+			push_item(reader->list, (struct bench_item){ .ip = item->block->insns[i].ip,
+								     .tsc = reader->tsc,
+								     .nr = reader->nr });
+		break;
+	case FLOW_TIME: reader->tsc = item->value; break;
+	case FLOW_CONTEXT: reader->nr = batch->contexts[item->value].nr; break;
+	case FLOW_GAP:
+		push_item(reader->list, (struct bench_item){ .is_gap = true,
+							     .tsc = reader->tsc,
+							     .gap = (uint8_t)item->count });
+		break;
+	case FLOW_AT: reader->list->items[reader->list->count - 1].ip = item->value; break;
+	default: break;
+	}
+}
+
+static void decode_segment(const struct pt_segment *segment, const struct pt_config *config,
+			   const struct flow_code *where, struct flow_batch *batch,
+			   struct bench_list *list)
+{
+	struct reader reader = { .list = list };
+	struct pt_flow flow;
+	int r;
+
+	pt_flow_init(&flow, segment, config, where);
+	do {
+		r = pt_flow_run(&flow, batch);
+		for (uint32_t i = 0; i < batch->count; i++)
+			read_item(&reader, batch, &batch->items[i]);
+	} while (!r);
+}
+
+void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
+		  const struct machines *machines, uint64_t min_size, struct bench_list *ret)
+{
+	struct flow_batch *batch = malloc(sizeof(*batch));
+	struct pt_segment segment;
+	struct pt_walk walk;
+	struct code code;
+	struct flow_code where = { .code = &code, .pid = 0 };
+
+	if (!batch)
+		abort();
+	*ret = (struct bench_list){ 0 };
+	code_init(&code, machines);
+	pt_walk_init(&walk, queue, config, NULL, min_size);
+	while (!pt_walk_next(&walk, &segment))
+		decode_segment(&segment, config, &where, batch, ret);
+	code_free(&code);
+	free(batch);
+}
+
+void bench_list_free(struct bench_list *list)
+{
+	vec_free(list);
+}

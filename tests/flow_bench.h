@@ -1,0 +1,47 @@
+/* From trace bytes to a list of instructions, for tests: spans, machines and pt_flow put together.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/machine.h"
+#include "decode/pt_flow.h"
+#include "tests/sim_vm.h"
+
+/** An instruction that the flow found, or a gap in it (`ip` is then what it is about). */
+struct bench_item {
+	uint64_t ip, tsc;
+	bool nr, is_gap;
+	uint8_t gap; /* enum gap_kind */
+};
+
+struct bench_list {
+	struct bench_item *items;
+	size_t count, room;
+	size_t gaps; /* of them */
+};
+
+/** Trace bytes in spans. */
+struct bench_queue {
+	struct aux_queue queue;
+	struct aux_span *spans;
+	size_t room;
+};
+
+/** Append a span; `lost` says that data is missing before it. `data` is borrowed. */
+void bench_queue_add(struct bench_queue *queue, const uint8_t *data, size_t size, bool lost);
+void bench_queue_free(struct bench_queue *queue);
+
+/** What a recording of this simulation would say of its trace. */
+struct pt_config bench_config(const struct sim_options *options);
+
+/** Code for the decoder: the host, and one guest that has the code of all (their addresses do not
+ * overlap). False when that fails; release with machines_free(). */
+bool bench_machines(const struct sim_vm *vm, struct machines *ret);
+
+/** Decode in segments of at least `min_size` bytes; free the list with bench_list_free(). */
+void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
+		  const struct machines *machines, uint64_t min_size, struct bench_list *ret);
+void bench_list_free(struct bench_list *list);
