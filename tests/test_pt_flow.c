@@ -313,7 +313,8 @@ static void time_follows_the_host_and_never_runs_back(void **state)
 	}
 }
 
-/* Damaged bytes cost what depends on them, and nothing from the next whole PSB on. */
+/* Damaged bytes cost what depends on them, and nothing from the next PSB on (a packet made by
+ * damage may reach into a PSB that follows at once). */
 static void damage_ends_at_the_next_psb(void **state)
 {
 	for (uint64_t seed = 1; seed <= SEEDS * 2; seed++) {
@@ -327,9 +328,13 @@ static void damage_ends_at_the_next_psb(void **state)
 		options.instructions = 8000;
 		set_up(&bench, &options);
 		psb = &bench.vm.pt.psbs.items[bench.vm.pt.psbs.count / 2];
-		for (unsigned n = 1 + sim_random_below(&random, 20); n && psb->position; n--)
-			bench.vm.pt.out.data[sim_random_below(&random, (unsigned)psb->position)] =
-				(uint8_t)sim_random_next(&random);
+		for (unsigned n = 1 + sim_random_below(&random, 20);
+		     n && psb->position > PT_PACKET_MAX; n--) {
+			size_t at =
+				sim_random_below(&random, (unsigned)psb->position - PT_PACKET_MAX);
+
+			bench.vm.pt.out.data[at] = (uint8_t)sim_random_next(&random);
+		}
 		decode_cut(&bench, 0, 1, 0, &list);
 		known = bench.vm.truth.count - psb->retired;
 		assert_true(list.count >= known);
