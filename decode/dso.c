@@ -9,6 +9,7 @@
 #include "decode/base/cleanup.h"
 #include "decode/base/error.h"
 #include "decode/elf_file.h"
+#include "decode/elf_plt.h"
 #include "decode/mapped_file.h"
 
 static bool is_vdso(const struct dso *dso)
@@ -162,6 +163,7 @@ static void read_symbols(struct dso *dso, const struct dso_places *places)
 		}
 		if (elf_file_has_symtab(&file) || !read_debug_files(dso, places, &file))
 			(void)elf_file_symbols(&file, ELF_OFFSETS, &file, &dso->symbols);
+		(void)elf_plt_symbols(&file, &dso->symbols);
 		(void)symbols_finish(&dso->symbols, false);
 	}
 	elf_file_close(&file);

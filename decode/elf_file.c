@@ -128,11 +128,10 @@ static bool is_shown(const GElf_Sym *symbol)
 	unsigned type = GELF_ST_TYPE(symbol->st_info);
 	unsigned visibility = GELF_ST_VISIBILITY(symbol->st_other);
 
-	if (!symbol->st_name || symbol->st_shndx == SHN_UNDEF)
+	if (!symbol->st_name || symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS)
 		return false;
 	if (type == STT_NOTYPE)
-		return symbol->st_shndx != SHN_ABS && visibility != STV_HIDDEN &&
-		       visibility != STV_INTERNAL;
+		return visibility != STV_HIDDEN && visibility != STV_INTERNAL;
 	return type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_OBJECT;
 }
 

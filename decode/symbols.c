@@ -119,8 +119,8 @@ static bool is_better(const struct symbol *a, const struct symbol *b)
 	size_t underscores_a = underscores(a->name), underscores_b = underscores(b->name);
 	size_t length_a = strlen(a->name), length_b = strlen(b->name);
 
-	if ((a->end > a->start) != (b->end > b->start))
-		return a->end > a->start;
+	if ((a->end != a->start) != (b->end != b->start))
+		return a->end != a->start;
 	if (a->is_weak != b->is_weak)
 		return b->is_weak;
 	if (a->is_global != b->is_global)

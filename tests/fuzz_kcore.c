@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "decode/elf_file.h"
+#include "decode/elf_plt.h"
 #include "decode/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -40,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sum = read_all(&image);
 		(void)sum;
 		if (!elf_file_symbols(&file, ELF_ADDRESSES, &file, &symbols) &&
-		    !elf_file_symbols(&file, ELF_OFFSETS, &file, &symbols))
+		    !elf_file_symbols(&file, ELF_OFFSETS, &file, &symbols) &&
+		    !elf_plt_symbols(&file, &symbols))
 			(void)symbols_finish(&symbols, false);
 	}
 	elf_file_close(&file);

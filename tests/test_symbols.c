@@ -135,6 +135,17 @@ static void symbols_outside_the_code_are_dropped_and_ends_cut(void **state)
 	symbols_free(&symbols);
 }
 
+static void the_last_address_can_have_a_symbol(void **state)
+{
+	struct symbols symbols = { 0 };
+
+	add(&symbols, UINT64_MAX, 0, "a_long_name");
+	add(&symbols, UINT64_MAX, 0, "b");
+	assert_int_equal(symbols_finish(&symbols, true), 0);
+	assert_string_equal(name_at(&symbols, UINT64_MAX), "b");
+	symbols_free(&symbols);
+}
+
 static void an_empty_table_has_no_symbols(void **state)
 {
 	struct symbols symbols = { 0 };
@@ -153,6 +164,7 @@ int main(void)
 		cmocka_unit_test(of_doubles_with_size_the_better_name_is_kept),
 		cmocka_unit_test(any_disorder_is_sorted_and_stable),
 		cmocka_unit_test(symbols_outside_the_code_are_dropped_and_ends_cut),
+		cmocka_unit_test(the_last_address_can_have_a_symbol),
 		cmocka_unit_test(an_empty_table_has_no_symbols),
 	};
 

@@ -1,0 +1,12 @@
+/* Names for the stubs of a procedure linkage table, which have no symbols of their own. */
+#pragma once
+
+#include "decode/elf_file.h"
+#include "decode/symbols.h"
+
+/**
+ * Append "NAME@plt" for every stub of .plt, by offset in the file. The stubs are in the order of
+ * the relocations in .rela.plt, after one of another use.
+ * Returns 0 or -PTVM_NO_MEMORY.
+ */
+int elf_plt_symbols(const struct elf_file *file, struct symbols *ret);
