@@ -174,7 +174,8 @@ def main():
             print(f"ok {number} - {name} # SKIP {reason}")
         except (AssertionError, subprocess.SubprocessError, OSError) as reason:
             failed += 1
-            print(f"not ok {number} - {name}\n# {str(reason)[:2000]}")
+            print(f"not ok {number} - {name}")
+            print(f"{name}: {str(reason)[:2000]}", file=sys.stderr)
         sys.stdout.flush()
     sys.exit(1 if failed else 0)
 
