@@ -1,0 +1,57 @@
+/* Lists of numbers and ranges: of CPUs, threads, virtual CPUs, VMCS. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "decode/script_options.h"
+
+/* Decimal, or hexadecimal after 0x; a leading zero does not make it octal. */
+static int read_number(const char **text, int64_t *ret)
+{
+	const char *digits = *text + (**text == '-');
+	bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+	char *end;
+
+	if (!isdigit((unsigned char)*digits) || (hex && !isxdigit((unsigned char)digits[2])))
+		return -PTVM_BAD_USAGE;
+	errno = 0;
+	*ret = strtoll(*text, &end, hex ? 16 : 10);
+	*text = end;
+	return errno ? -PTVM_BAD_USAGE : 0;
+}
+
+/* One number or range, and the comma behind it. */
+static int read_range(const char **text, struct number_range *ret)
+{
+	if (read_number(text, &ret->from) < 0)
+		return -PTVM_BAD_USAGE;
+	ret->to = ret->from;
+	if (**text == '-') {
+		++*text;
+		if (read_number(text, &ret->to) < 0 || ret->to < ret->from)
+			return -PTVM_BAD_USAGE;
+	}
+	if (**text && **text != ',')
+		return -PTVM_BAD_USAGE;
+	*text += **text == ',';
+	return 0;
+}
+
+int number_ranges_parse(const char *text, struct number_ranges *ret, struct ptvm_error *error)
+{
+	struct number_ranges ranges = { .count = 0 };
+	const char *p = text;
+
+	do {
+		if (ranges.count == NUMBER_RANGES_MAX)
+			return ptvm_fail(error, PTVM_BAD_USAGE,
+					 "more than %d numbers or ranges: '%s'", NUMBER_RANGES_MAX,
+					 text);
+		if (read_range(&p, &ranges.items[ranges.count]) < 0)
+			return ptvm_fail(error, PTVM_BAD_USAGE,
+					 "not a list of numbers and ranges: '%s'", text);
+		ranges.count++;
+	} while (*p);
+	*ret = ranges;
+	return 0;
+}

@@ -1,0 +1,116 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "decode/script_options.h"
+
+enum { BEFORE = FIELD_COMM | FIELD_IP };
+
+static uint32_t parse(const char *text)
+{
+	uint32_t fields = BEFORE;
+	struct ptvm_error error = { 0 };
+
+	if (fields_parse(text, &fields, &error))
+		fail_msg("%s: %s", text, error.message);
+	return fields;
+}
+
+static void refuse(const char *text, const char *message)
+{
+	uint32_t fields = BEFORE;
+	struct ptvm_error error = { 0 };
+
+	if (fields_parse(text, &fields, &error) != -PTVM_BAD_USAGE)
+		fail_msg("%s was accepted", text);
+	assert_int_equal(fields, BEFORE);
+	assert_string_equal(error.message, message);
+}
+
+static void every_field_has_its_name(void **state)
+{
+	assert_int_equal(parse("comm,tid,pid,cpu,time,event,period,ip,sym,symoff,dso,addr,flags,"
+			       "insn,insnlen,ipc,machine_pid,vcpu,synth,vmcs,nr,callindent,disasm"),
+			 (FIELD_DISASM << 1) - 1);
+}
+
+static void a_list_replaces_the_fields(void **state)
+{
+	assert_int_equal(parse("sym"), FIELD_SYM);
+	assert_int_equal(parse("insn,ip,insn"), FIELD_INSN | FIELD_IP);
+	assert_int_equal(parse(",sym,,dso,"), FIELD_SYM | FIELD_DSO);
+}
+
+static void signs_change_the_fields(void **state)
+{
+	assert_int_equal(parse("+insn"), BEFORE | FIELD_INSN);
+	assert_int_equal(parse("-ip"), FIELD_COMM);
+	assert_int_equal(parse("+insn,-comm,+vcpu,-dso"), FIELD_IP | FIELD_INSN | FIELD_VCPU);
+	assert_int_equal(parse("+sym,-sym"), BEFORE);
+}
+
+static void a_list_does_not_mix_with_signs(void **state)
+{
+	refuse("+insn,ip", "-F: 'ip' mixes a list of fields with + and -");
+	refuse("ip,-sym", "-F: '-sym' mixes a list of fields with + and -");
+}
+
+static void words_that_are_no_field_are_refused(void **state)
+{
+	refuse("ip,foo,sym", "-F: no field is called 'foo'");
+	refuse("+brstack", "-F: no field is called 'brstack'");
+	refuse("COMM", "-F: no field is called 'COMM'");
+	refuse("comm tid", "-F: no field is called 'comm tid'");
+	refuse("sy", "-F: no field is called 'sy'");
+	refuse("-", "-F: no field is called ''");
+	refuse("++ip", "-F: no field is called '+ip'");
+}
+
+static void a_list_without_fields_is_refused(void **state)
+{
+	refuse("", "-F: the list has no field");
+	refuse(",,", "-F: the list has no field");
+	refuse("hw:", "-F: the list has no field");
+}
+
+static void kinds_of_events_in_the_trace_count(void **state)
+{
+	assert_int_equal(parse("hw:sym"), FIELD_SYM);
+	assert_int_equal(parse("synth:+sym"), BEFORE | FIELD_SYM);
+}
+
+static void kinds_of_events_outside_the_trace_change_nothing(void **state)
+{
+	assert_int_equal(parse("sw:sym"), BEFORE);
+	assert_int_equal(parse("trace:+sym"), BEFORE);
+	assert_int_equal(parse("raw:sym"), BEFORE);
+	assert_int_equal(parse("break:-ip"), BEFORE);
+	refuse("sw:foo", "-F: no field is called 'foo'");
+}
+
+static void other_kinds_are_refused(void **state)
+{
+	refuse("xx:ip", "-F: no kind of events is called 'xx'");
+	refuse(":ip", "-F: no kind of events is called ''");
+	refuse("hw:sw:ip", "-F: no field is called 'sw:ip'");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_field_has_its_name),
+		cmocka_unit_test(a_list_replaces_the_fields),
+		cmocka_unit_test(signs_change_the_fields),
+		cmocka_unit_test(a_list_does_not_mix_with_signs),
+		cmocka_unit_test(words_that_are_no_field_are_refused),
+		cmocka_unit_test(a_list_without_fields_is_refused),
+		cmocka_unit_test(kinds_of_events_in_the_trace_count),
+		cmocka_unit_test(kinds_of_events_outside_the_trace_change_nothing),
+		cmocka_unit_test(other_kinds_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,218 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/script_options.h"
+
+static struct itrace parse(const char *text)
+{
+	struct itrace itrace;
+	struct ptvm_error error = { 0 };
+
+	if (itrace_parse(text, &itrace, &error))
+		fail_msg("%s: %s", text, error.message);
+	return itrace;
+}
+
+static void refuse(const char *text, const char *message)
+{
+	struct itrace itrace, before;
+	struct ptvm_error error = { 0 };
+
+	memset(&itrace, 0x5a, sizeof(itrace));
+	before = itrace;
+	if (itrace_parse(text, &itrace, &error) != -PTVM_BAD_USAGE)
+		fail_msg("%s was accepted", text);
+	assert_memory_equal(&itrace, &before, sizeof(itrace));
+	assert_string_equal(error.message, message);
+}
+
+static void assert_period(const char *text, unsigned unit, uint64_t period)
+{
+	struct itrace itrace = parse(text);
+
+	assert_true(itrace.instructions);
+	assert_int_equal(itrace.period_unit, unit);
+	assert_int_equal(itrace.period, period);
+}
+
+static void no_letters_are_the_default(void **state)
+{
+	static const char *const texts[] = { "", " ", ",, " };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct itrace itrace = parse(texts[i]);
+
+		assert_true(itrace.branches && itrace.calls && itrace.errors && itrace.power);
+		assert_true(itrace.transactions && itrace.ptwrites && itrace.interrupts);
+		assert_true(itrace.error_overflow && itrace.error_lost);
+		assert_false(itrace.instructions || itrace.returns || itrace.pebs);
+	}
+}
+
+static void each_letter_sets_its_kind_alone(void **state)
+{
+	struct itrace itrace = parse("b");
+
+	assert_true(itrace.branches);
+	assert_false(itrace.instructions || itrace.calls || itrace.returns || itrace.errors);
+	assert_false(itrace.error_overflow || itrace.error_lost || itrace.quick);
+	assert_true(parse("x").transactions);
+	assert_true(parse("w").ptwrites);
+	assert_true(parse("p").power);
+	assert_true(parse("I").interrupts);
+	assert_true(parse("A").approximate_ipc);
+	assert_true(parse("Z").tracepoints_Z);
+	assert_int_equal(parse("qq").quick, 2);
+	assert_false(parse("x").branches || parse("I").instructions || parse("p").errors);
+}
+
+static void calls_and_returns_are_branches(void **state)
+{
+	struct itrace calls = parse("c"), returns = parse("r"), both = parse("bcr");
+
+	assert_true(calls.branches && calls.calls && !calls.returns);
+	assert_true(returns.branches && returns.returns && !returns.calls);
+	assert_true(both.branches && both.calls && both.returns);
+}
+
+static void instructions_have_a_period(void **state)
+{
+	assert_period("i", PERIOD_NS, 100000);
+	assert_period("ib", PERIOD_NS, 100000);
+	assert_period("i10", PERIOD_NS, 10);
+	assert_period("i1i", PERIOD_INSNS, 1);
+	assert_period("i7t", PERIOD_TICKS, 7);
+	assert_period("i7ns", PERIOD_NS, 7);
+	assert_period("i7us", PERIOD_NS, 7000);
+	assert_period("bi7msb", PERIOD_NS, 7000000);
+	assert_period("i, 10 ,us", PERIOD_NS, 10000);
+	assert_period("i18446744073709551615ns", PERIOD_NS, UINT64_MAX);
+}
+
+static void a_second_period_keeps_a_unit_it_does_not_name(void **state)
+{
+	assert_period("i5ii7", PERIOD_INSNS, 7);
+	assert_period("i5ti", PERIOD_TICKS, 5);
+}
+
+static void a_period_of_nothing_is_every_instruction(void **state)
+{
+	assert_period("i0ns", PERIOD_NS, 0);
+	assert_period("i0", PERIOD_NS, 0);
+	assert_period("i0i", PERIOD_NS, 0);
+	assert_period("i0t", PERIOD_NS, 0);
+}
+
+static void letters_follow_a_period_at_once(void **state)
+{
+	struct itrace itrace = parse("i0nss1000000e");
+
+	assert_true(itrace.instructions && itrace.errors);
+	assert_int_equal(itrace.skip, 1000000);
+	assert_int_equal(parse("s 5").skip, 5);
+}
+
+static void a_bad_period_is_refused(void **state)
+{
+	refuse("i1s", "invalid argument of --itrace: 'i1s'");
+	refuse("bi1m", "invalid argument of --itrace: 'i1m'");
+	refuse("i1u", "invalid argument of --itrace: 'i1u'");
+	refuse("i10,b", "invalid argument of --itrace: 'i10,b'");
+	refuse("i0x10", "invalid argument of --itrace: 'i0x10'");
+	refuse("i18446744073709551616ns",
+	       "invalid argument of --itrace: 'i18446744073709551616ns'");
+	refuse("i18446744073709551615us",
+	       "invalid argument of --itrace: 'i18446744073709551615us'");
+}
+
+static void error_flags_leave_errors_out(void **state)
+{
+	struct itrace all = parse("e"), no_overflow = parse("e-o"), neither = parse("e-o-l");
+
+	assert_true(all.errors && all.error_overflow && all.error_lost);
+	assert_true(no_overflow.errors && !no_overflow.error_overflow && no_overflow.error_lost);
+	assert_true(neither.errors && !neither.error_overflow && !neither.error_lost);
+	assert_true(parse("e+l+o").error_lost);
+	assert_true(parse("e-q").error_lost);
+	assert_false(parse("e - l b").error_lost);
+	assert_true(parse("e - l b").branches);
+	assert_false(parse("e-l+l").error_lost);
+	assert_false(parse("e-le").error_lost);
+	assert_false(parse("ee-l").error_lost);
+}
+
+static void the_flags_of_d_are_not_those_of_e(void **state)
+{
+	struct itrace itrace = parse("ed-o+a");
+
+	assert_true(itrace.error_overflow && itrace.error_lost);
+}
+
+static void a_bad_flag_is_refused(void **state)
+{
+	refuse("e-", "invalid argument of --itrace: 'e-'");
+	refuse("be-O", "invalid argument of --itrace: 'e-O'");
+	refuse("e-,o", "invalid argument of --itrace: 'e-,o'");
+	refuse("d+", "invalid argument of --itrace: 'd+'");
+	refuse("b-o", "invalid argument of --itrace: '-o'");
+}
+
+static void a_skip_needs_a_number(void **state)
+{
+	refuse("s", "invalid argument of --itrace: 's'");
+	refuse("s-5", "invalid argument of --itrace: 's-5'");
+	refuse("s,5", "invalid argument of --itrace: 's,5'");
+	refuse("s18446744073709551616", "invalid argument of --itrace: 's18446744073709551616'");
+}
+
+static void letters_of_other_hardware_mean_nothing(void **state)
+{
+	struct itrace itrace = parse("fmMtad");
+
+	assert_false(itrace.branches || itrace.instructions || itrace.errors);
+}
+
+static void letters_that_do_not_exist_are_refused(void **state)
+{
+	refuse("bE", "invalid argument of --itrace: 'E'");
+	refuse("1", "invalid argument of --itrace: '1'");
+	refuse("b\xff", "invalid argument of --itrace: '\xff'");
+}
+
+static void letters_that_are_to_come_say_so(void **state)
+{
+	refuse("bg16", "--itrace: 'g' (call chains) is not there yet");
+	refuse("G", "--itrace: 'G' (call chains) is not there yet");
+	refuse("e-ol", "--itrace: 'l' (last branches) is not there yet");
+	refuse("L8", "--itrace: 'L' (last branches) is not there yet");
+	refuse("o", "--itrace: 'o' (events recorded by way of the trace) is not there yet");
+	refuse("iybxwpe", "--itrace: 'y' (cycles) is not there yet");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_letters_are_the_default),
+		cmocka_unit_test(each_letter_sets_its_kind_alone),
+		cmocka_unit_test(calls_and_returns_are_branches),
+		cmocka_unit_test(instructions_have_a_period),
+		cmocka_unit_test(a_second_period_keeps_a_unit_it_does_not_name),
+		cmocka_unit_test(a_period_of_nothing_is_every_instruction),
+		cmocka_unit_test(letters_follow_a_period_at_once),
+		cmocka_unit_test(a_bad_period_is_refused),
+		cmocka_unit_test(error_flags_leave_errors_out),
+		cmocka_unit_test(the_flags_of_d_are_not_those_of_e),
+		cmocka_unit_test(a_bad_flag_is_refused),
+		cmocka_unit_test(a_skip_needs_a_number),
+		cmocka_unit_test(letters_of_other_hardware_mean_nothing),
+		cmocka_unit_test(letters_that_do_not_exist_are_refused),
+		cmocka_unit_test(letters_that_are_to_come_say_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
