@@ -126,7 +126,7 @@ static void decode_segment(const struct pt_segment *segment, const struct pt_con
 	pt_flow_init(&flow, segment, config, where);
 	do {
 		r = pt_flow_run(&flow, batch);
-		for (uint32_t i = 0; i < batch->count; i++)
+		for (uint32_t i = 0; list && i < batch->count; i++)
 			read_item(&reader, batch, &batch->items[i]);
 	} while (!r);
 }
@@ -142,7 +142,8 @@ void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
 
 	if (!batch)
 		abort();
-	*ret = (struct bench_list){ 0 };
+	if (ret)
+		*ret = (struct bench_list){ 0 };
 	code_init(&code, machines);
 	pt_walk_init(&walk, queue, config, NULL, min_size);
 	while (!pt_walk_next(&walk, &segment))

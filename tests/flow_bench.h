@@ -41,7 +41,8 @@ struct pt_config bench_config(const struct sim_options *options);
  * overlap). False when that fails; release with machines_free(). */
 bool bench_machines(const struct sim_vm *vm, struct machines *ret);
 
-/** Decode in segments of at least `min_size` bytes; free the list with bench_list_free(). */
+/** Decode in segments of at least `min_size` bytes; free the list with bench_list_free(). `ret` may
+ * be NULL: what is found is not kept. */
 void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
 		  const struct machines *machines, uint64_t min_size, struct bench_list *ret);
 void bench_list_free(struct bench_list *list);

@@ -27,7 +27,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct bench_queue queue = { 0 };
 	struct machines machines;
 	struct pt_config config;
-	struct bench_list list;
 	size_t middle;
 
 	if (size < 2)
@@ -40,8 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	config = bench_config(&options);
 	bench_queue_add(&queue, data + 1, middle - 1, false);
 	bench_queue_add(&queue, data + middle, size - middle, data[0] & 0x80);
-	bench_decode(&queue.queue, &config, &machines, size / 4, &list);
-	bench_list_free(&list);
+	bench_decode(&queue.queue, &config, &machines, size / 4, NULL);
 	bench_queue_free(&queue);
 	machines_free(&machines);
 	return 0;
