@@ -154,6 +154,8 @@ struct machine *machines_guest(const struct machines *machines, int32_t pid)
 {
 	struct machine *guest = exact_guest(machines, pid);
 
+	if (machines->one_for_all)
+		return machines->host;
 	if (!guest)
 		guest = exact_guest(machines, 0);
 	return !guest && machines->guest_count == 1 ? machines->guests[0] : guest;

@@ -300,3 +300,14 @@ void perf_data_close(struct perf_data *data)
 	arena_free(&data->arena);
 	*data = (struct perf_data){ 0 };
 }
+
+int64_t perf_data_vcpu(const struct perf_data *data, int32_t tid)
+{
+	for (size_t i = 0; i < data->id_index.count; i++) {
+		const struct perf_id_entry *entry = &data->id_index.items[i];
+
+		if (entry->machine_pid && entry->tid == tid)
+			return entry->vcpu;
+	}
+	return -1;
+}

@@ -168,5 +168,8 @@ const struct perf_id *perf_data_id(const struct perf_data *data, uint64_t id);
 int perf_data_explain(const struct perf_data *data, struct perf_record *record,
 		      struct perf_sample *ret);
 
+/** The vCPU that a host thread runs, by ID_INDEX; -1 unknown. */
+int64_t perf_data_vcpu(const struct perf_data *data, int32_t tid);
+
 /** Release everything; accepts one that perf_data_open() failed on, or zeroes. */
 void perf_data_close(struct perf_data *data);

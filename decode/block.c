@@ -1,0 +1,258 @@
+#include "decode/block.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/base/error.h"
+
+enum {
+	FIRST_SLOTS = 1 << 10,
+	MOST_BYTES = 96 << 20, /* of blocks, before all are dropped */
+};
+
+void code_init(struct code *code, const struct machines *machines)
+{
+	*code = (struct code){ .machines = machines };
+}
+
+void code_trim(struct code *code)
+{
+	for (struct code_space *space = code->spaces; space; space = space->next)
+		free(space->slots);
+	code->spaces = code->last = NULL;
+	arena_free(&code->arena);
+	code->generation++;
+}
+
+void code_free(struct code *code)
+{
+	code_trim(code);
+}
+
+bool code_is_full(const struct code *code)
+{
+	return code->arena.total > MOST_BYTES;
+}
+
+static bool is_space(const struct code_space *space, const struct machine *machine, int32_t pid,
+		     uint8_t bits)
+{
+	return space->machine == machine && space->pid == pid && space->bits == bits;
+}
+
+struct code_space *code_space_get(struct code *code, struct machine *machine, int32_t pid,
+				  uint64_t ip, uint8_t bits)
+{
+	struct code_space *space;
+
+	if (ip >> 63)
+		pid = -1;
+	else if (pid < 0)
+		pid = 0; /* unknown, and not the kernel */
+	if (code->last && is_space(code->last, machine, pid, bits))
+		return code->last;
+	for (space = code->spaces; space; space = space->next)
+		if (is_space(space, machine, pid, bits))
+			return code->last = space;
+	space = arena_alloc(&code->arena, sizeof(*space));
+	if (!space)
+		return NULL;
+	*space = (struct code_space){ .machine = machine, .pid = pid, .bits = bits,
+				      .mask = FIRST_SLOTS - 1, .next = code->spaces };
+	space->slots = calloc(FIRST_SLOTS, sizeof(struct block *));
+	if (!space->slots)
+		return NULL;
+	code->spaces = space;
+	return code->last = space;
+}
+
+static size_t slot_of(uint64_t ip, size_t mask)
+{
+	return (size_t)((ip * 0x9e3779b97f4a7c15) >> 32) & mask;
+}
+
+static void grow(struct code_space *space)
+{
+	size_t mask = space->mask * 2 + 1;
+	struct block **slots = calloc(mask + 1, sizeof(struct block *));
+
+	if (!slots)
+		return; /* the chains get longer, that is all */
+	for (size_t i = 0; i <= space->mask; i++) {
+		while (space->slots[i]) {
+			struct block *block = space->slots[i];
+			size_t slot = slot_of(block->ip, mask);
+
+			space->slots[i] = block->chain;
+			block->chain = slots[slot];
+			slots[slot] = block;
+		}
+	}
+	free(space->slots);
+	space->slots = slots;
+	space->mask = mask;
+}
+
+/* What build() gathers before it knows how much there is. */
+struct draft {
+	struct insn insns[BLOCK_MAX_INSNS];
+	uint64_t pushes[BLOCK_MAX_INSNS];
+	unsigned count, push_count;
+	uint64_t from_ns, to_ns;
+};
+
+/* Bytes of one instruction; those that lie in two pieces of the image are put together. */
+static int code_bytes(struct code *code, const struct code_space *space, uint64_t ip,
+		      uint64_t time_ns, struct code_view *ret)
+{
+	struct code_view next;
+	uint8_t *joined;
+
+	if (!space->machine || machine_code(space->machine, space->pid, ip, time_ns, ret))
+		return -PTVM_NO_CODE;
+	if (ret->left >= INSN_MAX_SIZE ||
+	    machine_code(space->machine, space->pid, ip + ret->left, time_ns, &next))
+		return 0;
+	joined = arena_alloc(&code->arena, 2 * INSN_MAX_SIZE);
+	if (!joined)
+		return -PTVM_NO_CODE;
+	if (next.left > INSN_MAX_SIZE)
+		next.left = INSN_MAX_SIZE;
+	memcpy(joined, ret->data, ret->left);
+	memcpy(joined + ret->left, next.data, next.left);
+	ret->data = joined;
+	ret->left += next.left;
+	ret->from = ret->from > next.from ? ret->from : next.from;
+	ret->to = ret->to < next.to ? ret->to : next.to;
+	return 0;
+}
+
+static int read_insn(struct code *code, const struct code_space *space, uint64_t ip,
+		     uint64_t time_ns, struct draft *draft, struct insn *ret)
+{
+	struct code_view view;
+	int r;
+
+	r = code_bytes(code, space, ip, time_ns, &view);
+	if (!r)
+		r = insn_read(view.data, view.left, ip, space->bits, ret);
+	if (r)
+		return r;
+	draft->from_ns = draft->from_ns > view.from ? draft->from_ns : view.from;
+	draft->to_ns = draft->to_ns < view.to ? draft->to_ns : view.to;
+	return 0;
+}
+
+static enum block_end end_of(const struct insn *insn)
+{
+	switch ((enum insn_class)insn->class) {
+	case INSN_JCC: return BLOCK_CONDITIONAL;
+	case INSN_RET: return BLOCK_RETURN;
+	case INSN_JMP_INDIRECT: return BLOCK_INDIRECT;
+	case INSN_CALL_INDIRECT: return BLOCK_INDIRECT;
+	case INSN_PLAIN:
+	case INSN_JMP:
+	case INSN_CALL: return BLOCK_GOES_ON;
+	default: return BLOCK_FAR;
+	}
+}
+
+/* A call to the next instruction only asks where it is: hardware does not push it (SDM "RET
+ * Compression"). */
+static void note_push(struct draft *draft, const struct insn *insn)
+{
+	bool is_call = insn->class == INSN_CALL || insn->class == INSN_CALL_INDIRECT;
+
+	if (is_call && !(insn->class == INSN_CALL && insn->target == insn_next(insn)))
+		draft->pushes[draft->push_count++] = insn_next(insn);
+}
+
+static enum block_end gather(struct code *code, const struct code_space *space, uint64_t ip,
+			     uint64_t time_ns, struct draft *draft, uint64_t *next)
+{
+	enum block_end end = BLOCK_GOES_ON;
+
+	while (draft->count < BLOCK_MAX_INSNS && end == BLOCK_GOES_ON) {
+		struct insn *insn = &draft->insns[draft->count];
+
+		*next = ip;
+		if (read_insn(code, space, ip, time_ns, draft, insn))
+			return BLOCK_NO_CODE;
+		draft->count++;
+		note_push(draft, insn);
+		end = end_of(insn);
+		ip = insn_next(insn);
+		if (insn->class == INSN_JMP || insn->class == INSN_CALL)
+			ip = insn->target;
+		*next = ip;
+		/* the other half of the address space is another space's */
+		if ((ip ^ insn->ip) >> 63)
+			break;
+	}
+	return end;
+}
+
+static struct block *store(struct code *code, const struct draft *draft)
+{
+	struct block *block = arena_alloc(&code->arena, sizeof(*block));
+	struct insn *insns = arena_alloc(&code->arena, draft->count * sizeof(*insns));
+	uint64_t *pushes = arena_alloc(&code->arena, draft->push_count * sizeof(*pushes));
+
+	if (!block || !insns || !pushes)
+		return NULL;
+	memcpy(insns, draft->insns, draft->count * sizeof(*insns));
+	memcpy(pushes, draft->pushes, draft->push_count * sizeof(*pushes));
+	block->insns = insns;
+	block->pushes = pushes;
+	block->count = (uint16_t)draft->count;
+	block->push_count = (uint16_t)draft->push_count;
+	block->from_ns = draft->from_ns;
+	block->to_ns = draft->to_ns;
+	block->timed = draft->from_ns != 0 || draft->to_ns != UINT64_MAX;
+	return block;
+}
+
+static struct block *build(struct code *code, struct code_space *space, uint64_t ip,
+			   uint64_t time_ns)
+{
+	struct draft draft = { .count = 0, .to_ns = UINT64_MAX };
+	struct block *block;
+	enum block_end end;
+	uint64_t next = ip;
+
+	end = gather(code, space, ip, time_ns, &draft, &next);
+	/* code may turn up later, when a file is mapped: absence holds now only */
+	if (end == BLOCK_NO_CODE && space->pid >= 0) {
+		draft.from_ns = time_ns;
+		draft.to_ns = time_ns;
+	}
+	block = store(code, &draft);
+	if (!block)
+		return NULL;
+	block->ip = ip;
+	block->end = (uint8_t)end;
+	block->next = next;
+	block->space = space;
+	if (end == BLOCK_CONDITIONAL)
+		block->target = draft.insns[draft.count - 1].target;
+	return block;
+}
+
+struct block *block_get(struct code *code, struct code_space *space, uint64_t ip, uint64_t time_ns)
+{
+	size_t slot = slot_of(ip, space->mask);
+	struct block *block;
+
+	for (block = space->slots[slot]; block; block = block->chain)
+		if (block->ip == ip &&
+		    (!block->timed || (time_ns >= block->from_ns && time_ns < block->to_ns)))
+			return block;
+	block = build(code, space, ip, time_ns);
+	if (!block)
+		return NULL;
+	block->chain = space->slots[slot];
+	space->slots[slot] = block;
+	if (++space->count > space->mask)
+		grow(space);
+	return block;
+}

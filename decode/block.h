@@ -1,0 +1,91 @@
+/* The basic block, the unit of flow, and the cache that keeps each once per address space.
+ *
+ * A block runs from its address through direct jumps and calls up to the next instruction that a
+ * packet must decide. Blocks of code that never changes point to their successors, so that following
+ * the trace is following pointers. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/base/arena.h"
+#include "decode/machine.h"
+#include "decode/x86_insn.h"
+
+enum block_end {
+	BLOCK_GOES_ON,	  /* to `next` without a packet: the block has its greatest length, or code
+			   * of another validity follows */
+	BLOCK_CONDITIONAL, /* one TNT bit: `next` or `target` */
+	BLOCK_RETURN,	  /* near return */
+	BLOCK_INDIRECT,	  /* near jump or call by a TIP */
+	BLOCK_FAR,	  /* far transfer by a TIP; `next` where it does not happen (VM entry failed) */
+	BLOCK_NO_CODE,	  /* the last instruction's successor `next` has no bytes; no instructions at
+			   * all if that is the block's own address */
+};
+
+enum { BLOCK_MAX_INSNS = 128 };
+
+struct block_text;
+
+struct block {
+	uint64_t ip;
+	uint64_t next, target;
+	struct block *successor[2]; /* not taken, taken (or the last target of an indirect branch) */
+	const struct insn *insns;
+	const uint64_t *pushes; /* return addresses of the calls in it, in order */
+	uint64_t from_ns, to_ns; /* the code was this in [from, to) */
+	struct block *chain;	/* in the cache's table */
+	struct block_text *lines, *addresses; /* block_text.h: prepared for printing */
+	struct code_space *space;
+	uint16_t count;		/* instructions */
+	uint16_t push_count;
+	uint8_t end;		/* enum block_end */
+	bool timed;		/* from_ns, to_ns are limits */
+	bool patched;		/* a jump label taken the other way than the image has it */
+};
+
+/** Code of one address space in one mode: the kernel of a machine, or one of its processes. */
+struct code_space {
+	struct machine *machine; /* NULL: a guest that nothing is known of */
+	int32_t pid;		 /* -1: the kernel */
+	uint8_t bits;
+	struct block **slots;
+	size_t count, mask;
+	struct code_space *next;
+};
+
+/** All address spaces met so far. One thread's; memory is bounded by `code_trim`. */
+struct code {
+	const struct machines *machines;
+	struct code_space *spaces, *last;
+	struct arena arena;
+	uint64_t generation; /* counts how often everything was dropped */
+};
+
+/** Begin without any code. `machines` must outlive it. */
+void code_init(struct code *code, const struct machines *machines);
+void code_free(struct code *code);
+
+/** The address space for code at `ip`; `machine` may be NULL. NULL when memory is out. */
+struct code_space *code_space_get(struct code *code, struct machine *machine, int32_t pid,
+				  uint64_t ip, uint8_t bits);
+
+/** The block at `ip` as it was at `time_ns`; never without one but when memory is out (NULL). */
+struct block *block_get(struct code *code, struct code_space *space, uint64_t ip,
+			uint64_t time_ns);
+
+/** Whether so much memory is held that everything should be dropped (when no block is in use). */
+bool code_is_full(const struct code *code);
+
+/** Drop every block and space. */
+void code_trim(struct code *code);
+
+/**
+ * The address where the first `count` instructions of a block lead without a branch at their end:
+ * that of instruction `count`, or `next`.
+ */
+static inline uint64_t block_ip_after(const struct block *block, unsigned count)
+{
+	return count < block->count ? block->insns[count].ip : block->next;
+}

@@ -1,0 +1,156 @@
+#include "decode/block_text.h"
+
+#include <Zydis/Zydis.h>
+
+#include "decode/sample_flags.h"
+#include "decode/script_options.h"
+
+static void symbol_text(struct text *text, const struct symbol_view *view, uint32_t fields)
+{
+	if (fields & FIELD_SYM) {
+		text_putc(text, ' ');
+		text_puts(text, view->name ? view->name : "[unknown]");
+		if (view->name && fields & FIELD_SYMOFF) {
+			text_puts(text, "+0x");
+			text_hex(text, view->offset, 0);
+		}
+	}
+	if (fields & FIELD_DSO) {
+		text_puts(text, " (");
+		text_puts(text, view->dso ? view->dso : "[unknown]");
+		text_putc(text, ')');
+	}
+}
+
+void address_text(struct text *text, struct code_space *space, uint64_t ip, uint64_t time_ns,
+		  uint32_t fields)
+{
+	struct symbol_view view = { 0 };
+
+	if (space && space->machine && ip)
+		machine_symbol(space->machine, space->pid, ip, time_ns, &view);
+	symbol_text(text, &view, fields);
+}
+
+static void disassemble(struct text *text, const struct insn *insn, unsigned bits, bool intel)
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction decoded;
+	ZydisFormatter formatter;
+	ZydisDecoder decoder;
+	char line[256];
+
+	if (bits == 64)
+		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	else if (bits == 32)
+		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32);
+	else
+		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LEGACY_16, ZYDIS_STACK_WIDTH_16);
+	ZydisFormatterInit(&formatter, intel ? ZYDIS_FORMATTER_STYLE_INTEL
+					     : ZYDIS_FORMATTER_STYLE_ATT);
+	/* as perf's manual has it: 0x9(%rcx), -0x11(%rbp), not padded with zeros */
+	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
+	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_DISP_PADDING,
+				  ZYDIS_PADDING_DISABLED);
+	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_IMM_PADDING,
+				  ZYDIS_PADDING_DISABLED);
+	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
+				  ZYDIS_PADDING_DISABLED);
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, insn->bytes, insn->length, &decoded,
+						 operands)) ||
+	    !ZYAN_SUCCESS(ZydisFormatterFormatInstruction(
+		    &formatter, &decoded, operands, decoded.operand_count_visible, line,
+		    sizeof(line), insn->ip, NULL)))
+		return;
+	text_putc(text, ' ');
+	text_puts(text, line);
+}
+
+void insn_text(struct text *text, const struct insn *insn, const struct code_space *space,
+	       const struct block_style *style)
+{
+	if (style->fields & FIELD_INSNLEN) {
+		text_puts(text, " ilen: ");
+		text_dec(text, insn->length, 0, ' ');
+	}
+	if (style->fields & FIELD_INSN) {
+		text_puts(text, " insn:");
+		for (unsigned i = 0; i < insn->length; i++) {
+			text_putc(text, ' ');
+			text_putc(text, "0123456789abcdef"[insn->bytes[i] >> 4]);
+			text_putc(text, "0123456789abcdef"[insn->bytes[i] & 15]);
+		}
+	}
+	if (style->fields & FIELD_DISASM)
+		disassemble(text, insn, space->bits, style->intel);
+}
+
+static void line_text(struct text *text, const struct block *block, const struct insn *insn,
+		      const struct block_style *style)
+{
+	text_puts(text, style->lead);
+	if (style->fields & FIELD_FLAGS)
+		sample_flags_text(text, sample_flags_of(insn->class));
+	if (style->fields & FIELD_IP) {
+		text_putc(text, ' ');
+		text_hex(text, insn->ip, 16);
+		address_text(text, block->space, insn->ip, block->from_ns, style->fields);
+	}
+	insn_text(text, insn, block->space, style);
+	text_putc(text, '\n');
+}
+
+static struct block_text *keep(const struct block *block, const struct text *text,
+			       const uint32_t *offsets, struct arena *arena)
+{
+	struct block_text *result = arena_alloc(arena, sizeof(*result));
+	size_t offsets_size = (block->count + 1u) * sizeof(*offsets);
+	uint32_t *copy = arena_alloc(arena, offsets_size);
+	char *lines = arena_alloc(arena, text->size + 1);
+
+	if (!result || !copy || !lines || text->failed)
+		return NULL;
+	memcpy(copy, offsets, offsets_size);
+	if (text->size)
+		memcpy(lines, text->data, text->size);
+	*result = (struct block_text){ lines, copy };
+	return result;
+}
+
+const struct block_text *block_lines(struct block *block, const struct block_style *style,
+				     struct arena *arena)
+{
+	uint32_t offsets[BLOCK_MAX_INSNS + 1];
+	struct text text = { 0 };
+
+	if (block->lines)
+		return block->lines;
+	for (unsigned i = 0; i < block->count; i++) {
+		offsets[i] = (uint32_t)text.size;
+		line_text(&text, block, &block->insns[i], style);
+	}
+	offsets[block->count] = (uint32_t)text.size;
+	block->lines = keep(block, &text, offsets, arena);
+	text_free(&text);
+	return block->lines;
+}
+
+const struct block_text *block_addresses(struct block *block, const struct block_style *style,
+					 struct arena *arena)
+{
+	uint32_t offsets[BLOCK_MAX_INSNS + 1];
+	struct text text = { 0 };
+
+	if (block->addresses)
+		return block->addresses;
+	for (unsigned i = 0; i < block->count; i++) {
+		offsets[i] = (uint32_t)text.size;
+		text_hex(&text, block->insns[i].ip, 16);
+		address_text(&text, block->space, block->insns[i].ip, block->from_ns,
+			     style->fields);
+	}
+	offsets[block->count] = (uint32_t)text.size;
+	block->addresses = keep(block, &text, offsets, arena);
+	text_free(&text);
+	return block->addresses;
+}

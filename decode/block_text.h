@@ -1,0 +1,41 @@
+/* The text of a block's instructions that never changes, made once: printing is copying. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/base/arena.h"
+#include "decode/block.h"
+#include "decode/text.h"
+
+/** How addresses and instructions are to look. */
+struct block_style {
+	uint32_t fields; /* enum field, those that belong to an instruction's line */
+	bool intel;	 /* Intel syntax instead of AT&T */
+	/* Begins each line, after what depends on time: period and event; "" for nothing. */
+	const char *lead;
+};
+
+struct block_text {
+	const char *lines;	 /* of all instructions, one after the other, each with its newline */
+	const uint32_t *offsets; /* count + 1 of them, into lines */
+};
+
+/** " sym+off (dso)" as the fields want it, for an address. */
+void address_text(struct text *text, struct code_space *space, uint64_t ip, uint64_t time_ns,
+		  uint32_t fields);
+
+/** " ilen: N insn: xx xx" and the disassembly, as the fields want it. */
+void insn_text(struct text *text, const struct insn *insn, const struct code_space *space,
+	       const struct block_style *style);
+
+/**
+ * The prepared lines of a block; made at the first call, kept in `arena`, which must be freed
+ * whenever the blocks are. NULL when memory is out.
+ */
+const struct block_text *block_lines(struct block *block, const struct block_style *style,
+				     struct arena *arena);
+
+/** The same with only the address of each instruction ("ip sym+off (dso)"), without newline. */
+const struct block_text *block_addresses(struct block *block, const struct block_style *style,
+					 struct arena *arena);

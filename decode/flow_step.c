@@ -1,0 +1,398 @@
+#include "decode/flow_step.h"
+
+#include <string.h>
+
+#include "decode/base/error.h"
+
+void flow_tell_time(struct flow_run *run)
+{
+	struct pt_flow *flow = run->flow;
+
+	if (flow->clock.now == flow->told_time && flow->cycles == flow->told_cycles)
+		return;
+	flow_add(run, FLOW_TIME, flow->clock.now)->count =
+		(uint32_t)(flow->cycles - flow->told_cycles);
+	flow->told_time = flow->clock.now;
+	flow->told_cycles = flow->cycles;
+}
+
+void flow_commit_context(struct flow_run *run)
+{
+	struct pt_flow *flow = run->flow;
+	struct flow_batch *batch = run->batch;
+
+	if (!memcmp(&flow->context, &flow->next_context, sizeof(flow->context)))
+		return;
+	flow->context = flow->next_context;
+	batch->contexts[batch->context_count] = flow->context;
+	flow_add(run, FLOW_CONTEXT, batch->context_count++);
+}
+
+void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
+{
+	struct pt_flow *flow = run->flow;
+
+	flow_tell_time(run);
+	flow_add(run, FLOW_GAP, pt_cursor_position(&flow->cursor))->count = kind;
+	flow_add(run, FLOW_AT, ip);
+	flow->state = FLOW_LOST;
+	flow->block = NULL;
+	flow->tnt_count = 0;
+	flow->at_fup = false;
+	flow->return_count = 0;
+}
+
+void flow_begin_at(struct flow_run *run, uint64_t ip)
+{
+	struct pt_flow *flow = run->flow;
+
+	flow_commit_context(run);
+	flow_add(run, FLOW_BEGIN, ip);
+	flow->state = FLOW_RUNNING;
+	flow->ip = ip;
+	flow->block = NULL;
+	flow->at_fup = false;
+	flow->overflowed = false;
+}
+
+int32_t flow_pid_at(const struct flow_code *where, uint64_t time_ns)
+{
+	size_t low = 0, high = where->switch_count;
+
+	if (where->pid >= 0)
+		return where->pid;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (where->switches[middle].time <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? where->switches[low - 1].pid : -1;
+}
+
+static struct code_space *space_at(struct pt_flow *flow, uint64_t ip, uint64_t time_ns)
+{
+	const struct machines *machines = flow->where.code->machines;
+	struct machine *machine = machines->host;
+	int32_t pid = -1;
+
+	if (flow->context.nr || !(ip >> 63))
+		pid = flow_pid_at(&flow->where, time_ns);
+	if (flow->context.nr)
+		machine = machines_guest(machines, pid);
+	return code_space_get(flow->where.code, machine, pid, ip, flow->context.bits);
+}
+
+/* The block at flow->ip; false, with the gap reported, when there is no code. */
+static bool look_up(struct flow_run *run)
+{
+	struct pt_flow *flow = run->flow;
+	uint64_t time_ns = time_conv_ns(&flow->config->conv, flow->clock.now);
+	struct code_space *space = space_at(flow, flow->ip, time_ns);
+
+	flow->block = space ? block_get(flow->where.code, space, flow->ip, time_ns) : NULL;
+	if (!flow->block) {
+		flow_gap(run, GAP_NO_MEMORY, flow->ip);
+		return false;
+	}
+	if (!flow->block->count) {
+		flow_gap(run, GAP_NO_CODE, flow->ip);
+		return false;
+	}
+	return true;
+}
+
+static inline bool have_block(struct flow_run *run)
+{
+	return run->flow->block || look_up(run);
+}
+
+static void push(struct pt_flow *flow, uint64_t ip)
+{
+	flow->returns[flow->return_top++ % RETURN_STACK] = ip;
+	if (flow->return_count < RETURN_STACK)
+		flow->return_count++;
+}
+
+static bool pop(struct pt_flow *flow, uint64_t *ret)
+{
+	if (!flow->return_count)
+		return false;
+	flow->return_count--;
+	*ret = flow->returns[--flow->return_top % RETURN_STACK];
+	return true;
+}
+
+/* The first `count` instructions of the block run; the calls among them are remembered. */
+static void emit_block(struct flow_run *run, struct block *block, unsigned count, bool taken)
+{
+	struct flow_item *item = &run->batch->items[run->batch->count++];
+
+	*item = (struct flow_item){ .kind = FLOW_BLOCK, .flags = taken ? FLOW_TAKEN : 0,
+				    .count = count, .block = block };
+	if (count < block->count) {
+		for (unsigned i = 0, k = 0; i < count && k < block->push_count; i++)
+			if (insn_next(&block->insns[i]) == block->pushes[k])
+				push(run->flow, block->pushes[k++]);
+		return;
+	}
+	for (unsigned k = 0; k < block->push_count; k++)
+		push(run->flow, block->pushes[k]);
+}
+
+/* Go on at `ip`, which the block leads to; remember where that is in the block if it stays so. */
+static void go(struct flow_run *run, struct block *from, unsigned way, uint64_t ip)
+{
+	struct pt_flow *flow = run->flow;
+	struct block *to = from->successor[way];
+
+	flow->ip = ip;
+	if (to && to->ip == ip) {
+		flow->block = to;
+		return;
+	}
+	flow->block = NULL;
+	if (!look_up(run))
+		return;
+	to = flow->block;
+	if (!from->timed && !to->timed && from->space == to->space)
+		from->successor[way] = to;
+}
+
+/* Whether the flow has come back to a block without a packet in between: it would for ever. The
+ * block to compare with is renewed at powers of two, so any cycle is found (Brent). */
+static bool is_idle_loop(struct pt_flow *flow)
+{
+	if (flow->idle_blocks && flow->block == flow->idle_mark)
+		return true;
+	if (!(flow->idle_blocks & (flow->idle_blocks - 1)))
+		flow->idle_mark = flow->block;
+	flow->idle_blocks++;
+	return false;
+}
+
+/* The block ends without needing a packet. False when sync is lost. */
+static bool pass(struct flow_run *run)
+{
+	struct pt_flow *flow = run->flow;
+	struct block *block = flow->block;
+
+	if (is_idle_loop(flow)) {
+		flow_gap(run, GAP_LOOP, flow->ip);
+		return false;
+	}
+	emit_block(run, block, block->count, false);
+	go(run, block, 0, block->next);
+	return flow->state == FLOW_RUNNING;
+}
+
+static void return_by_bit(struct flow_run *run, bool bit)
+{
+	struct pt_flow *flow = run->flow;
+	struct block *block = flow->block;
+	uint64_t ip;
+
+	emit_block(run, block, block->count, true); /* its own calls are on the stack first */
+	if (!bit || !pop(flow, &ip)) {
+		flow_gap(run, GAP_MISMATCH, flow->ip);
+		return;
+	}
+	flow_add(run, FLOW_TO, ip);
+	go(run, block, 1, ip);
+}
+
+/* An indirect branch while TNT bits are pending: its TIP comes behind that TNT packet, the bits
+ * are for what comes after (SDM "Deferred TIPs"). */
+static void branch_before_bit(struct flow_run *run)
+{
+	uint64_t ip;
+
+	if (flow_fetch_tip(run, &ip))
+		flow_gap(run, GAP_MISMATCH, run->flow->ip);
+	else
+		flow_take_branch(run, ip);
+}
+
+static bool is_vmentry(const struct block *block)
+{
+	return block->count && block->insns[block->count - 1].class == INSN_VMENTRY;
+}
+
+static void step_before_bit(struct flow_run *run)
+{
+	struct block *block = run->flow->block;
+
+	if (block->end == BLOCK_INDIRECT)
+		branch_before_bit(run);
+	else if (block->end != BLOCK_FAR || is_vmentry(block))
+		(void)pass(run);
+	else
+		flow_gap(run, GAP_MISMATCH, run->flow->ip);
+}
+
+void flow_run_tnt(struct flow_run *run)
+{
+	struct pt_flow *flow = run->flow;
+
+	while (flow->tnt_count && run->batch->count < FLOW_BATCH - 64) {
+		struct block *block = flow->block;
+		bool bit;
+
+		if (flow->state != FLOW_RUNNING || (!block && !look_up(run)))
+			return;
+		block = flow->block;
+		if (block->end != BLOCK_CONDITIONAL && block->end != BLOCK_RETURN) {
+			step_before_bit(run);
+			continue;
+		}
+		flow->idle_blocks = 0;
+		bit = flow->tnt >> --flow->tnt_count & 1;
+		if (block->end == BLOCK_RETURN) {
+			return_by_bit(run, bit);
+			continue;
+		}
+		emit_block(run, block, block->count, bit);
+		go(run, block, bit, bit ? block->target : block->next);
+	}
+}
+
+static int find_insn(const struct block *block, uint64_t ip)
+{
+	for (int i = 0; i < block->count; i++)
+		if (block->insns[i].ip == ip)
+			return i;
+	return -1;
+}
+
+static bool needs_packet(const struct block *block)
+{
+	return block->end != BLOCK_GOES_ON && block->end != BLOCK_NO_CODE && !is_vmentry(block);
+}
+
+int flow_walk_to(struct flow_run *run, uint64_t ip)
+{
+	struct pt_flow *flow = run->flow;
+
+	flow->idle_blocks = 0;
+	for (unsigned blocks = 0; flow->ip != ip; blocks++) {
+		struct block *block;
+		int index;
+
+		if (!have_block(run))
+			return -PTVM_INCONSISTENT;
+		block = flow->block;
+		index = find_insn(block, ip);
+		if (index >= 0) {
+			emit_block(run, block, (unsigned)index, false);
+			flow->ip = ip;
+			flow->block = NULL;
+			return 0;
+		}
+		if (needs_packet(block)) {
+			flow_gap(run, GAP_MISMATCH, flow->ip);
+			return -PTVM_INCONSISTENT;
+		}
+		if (blocks >= FLOW_MARGIN / 2) {
+			flow_gap(run, GAP_LOOP, flow->ip);
+			return -PTVM_INCONSISTENT;
+		}
+		if (!pass(run))
+			return -PTVM_INCONSISTENT;
+	}
+	return 0;
+}
+
+/* Pass what needs no packet, up to the block with the branch that does. A VM entry that a PIP does
+ * not announce has failed. False: sync is lost. */
+static bool reach_branch(struct flow_run *run)
+{
+	struct pt_flow *flow = run->flow;
+
+	for (unsigned blocks = 0; blocks < FLOW_MARGIN / 2; blocks++) {
+		if (!have_block(run))
+			return false;
+		if (needs_packet(flow->block) ||
+		    (is_vmentry(flow->block) && flow->next_context.nr))
+			return true;
+		if (!pass(run))
+			return false;
+	}
+	flow_gap(run, GAP_LOOP, flow->ip);
+	return false;
+}
+
+void flow_take_branch(struct flow_run *run, uint64_t ip)
+{
+	struct pt_flow *flow = run->flow;
+	struct block *block;
+	uint64_t ignored;
+
+	flow->idle_blocks = 0;
+	if (!reach_branch(run)) {
+		flow_begin_at(run, ip);
+		return;
+	}
+	block = flow->block;
+	if (block->end == BLOCK_CONDITIONAL) {
+		flow_gap(run, GAP_MISMATCH, flow->ip);
+		flow_begin_at(run, ip);
+		return;
+	}
+	emit_block(run, block, block->count, true);
+	if (block->end == BLOCK_RETURN)
+		(void)pop(flow, &ignored);
+	if (block->end != BLOCK_FAR) {
+		flow_add(run, FLOW_TO, ip);
+		go(run, block, 1, ip);
+		return;
+	}
+	flow_commit_context(run);
+	flow_add(run, FLOW_TO, ip);
+	flow->ip = ip;
+	flow->block = NULL;
+}
+
+/* The instruction that ended tracing, in the middle of a block: by its target, else one that can
+ * change what is traced. A far transfer at the end is likelier than those: it changes privilege. */
+static int find_end(const struct block *block, uint64_t ip)
+{
+	if (!ip && block->end == BLOCK_FAR)
+		return block->count;
+	for (int i = 0; i < block->count; i++) {
+		const struct insn *insn = &block->insns[i];
+
+		if (ip ? insn->target == ip && insn->class != INSN_PLAIN : insn->stops_trace)
+			return i + 1;
+	}
+	return 0;
+}
+
+void flow_end_by_branch(struct flow_run *run, uint64_t ip)
+{
+	struct pt_flow *flow = run->flow;
+
+	for (unsigned blocks = 0; blocks < FLOW_MARGIN / 2; blocks++) {
+		struct block *block;
+		int count;
+
+		if (!have_block(run))
+			return;
+		block = flow->block;
+		count = find_end(block, ip);
+		if (!count && block->end != BLOCK_GOES_ON && block->end != BLOCK_NO_CODE)
+			count = block->count;
+		if (count) {
+			bool taken = block->end != BLOCK_CONDITIONAL || count < block->count ||
+				     !ip || block->target == ip;
+
+			emit_block(run, block, (unsigned)count, taken);
+			flow_add(run, FLOW_END, ip);
+			return;
+		}
+		if (!pass(run))
+			return;
+	}
+	flow_gap(run, GAP_LOOP, flow->ip);
+}

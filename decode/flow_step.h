@@ -1,0 +1,60 @@
+/* How a flow moves through code: the part of pt_flow that looks at blocks. Not for others. */
+#pragma once
+
+#include "decode/pt_flow.h"
+
+/** One flow and the batch that it fills now. */
+struct flow_run {
+	struct pt_flow *flow;
+	struct flow_batch *batch;
+};
+
+/** Append an item; there is room (FLOW_MARGIN). */
+static inline struct flow_item *flow_add(struct flow_run *run, enum flow_kind kind, uint64_t value)
+{
+	struct flow_item *item = &run->batch->items[run->batch->count++];
+
+	*item = (struct flow_item){ .kind = (uint8_t)kind, .value = value };
+	return item;
+}
+
+/** Whether the batch takes what one more packet may add. */
+static inline bool flow_has_room(const struct flow_run *run)
+{
+	return run->batch->count < FLOW_BATCH - FLOW_MARGIN &&
+	       run->batch->context_count < FLOW_CONTEXTS - 4;
+}
+
+/** Say what time it is, if that has changed. */
+void flow_tell_time(struct flow_run *run);
+
+/** Say what context holds from here on: the pending one becomes the present one. */
+void flow_commit_context(struct flow_run *run);
+
+/** Report a gap about `ip` (0 unknown) and lose sync. */
+void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip);
+
+/** Tracing is (again) at `ip`. */
+void flow_begin_at(struct flow_run *run, uint64_t ip);
+
+/** Follow the pending TNT bits, as many as there is room for. */
+void flow_run_tnt(struct flow_run *run);
+
+/**
+ * Follow code that needs no packet up to `ip`. Returns 0; or -PTVM_INCONSISTENT with the gap
+ * reported and sync lost when it cannot be reached.
+ */
+int flow_walk_to(struct flow_run *run, uint64_t ip);
+
+/** A TIP that belongs to the next indirect branch, return or far transfer. */
+void flow_take_branch(struct flow_run *run, uint64_t ip);
+
+/**
+ * Packets ended without a FUP: find the instruction that ended them, and report the end.
+ * `ip` is where that went, 0 when it is not told.
+ */
+void flow_end_by_branch(struct flow_run *run, uint64_t ip);
+
+/** The next TIP from further on in the packets, for an indirect branch met with TNT bits pending;
+ * pt_flow.c has it because it reads packets. Returns 0 or -PTVM_INCONSISTENT. */
+int flow_fetch_tip(struct flow_run *run, uint64_t *ret);

@@ -1,0 +1,198 @@
+#include "decode/print_prefix.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "decode/base/vec.h"
+
+/* The thread on the CPU now, by the switch records; asked again only when the next switch is due. */
+static void update_thread(struct printer *printer)
+{
+	const struct flow_code *where = &printer->where;
+	size_t low = 0, high = where->switch_count;
+
+	if (where->pid >= 0 || !high || (printer->comm && printer->time_ns < printer->thread_until))
+		return;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (where->switches[middle].time <= printer->time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	printer->pid = low ? where->switches[low - 1].pid : -1;
+	printer->tid = low ? where->switches[low - 1].tid : -1;
+	printer->thread_until = low < where->switch_count ? where->switches[low].time : UINT64_MAX;
+}
+
+/* A guest's threads are not known: perf shows the vCPU's thread by number. */
+static void update_comm(struct printer *printer)
+{
+	const struct sideband *sideband = printer->config->sideband;
+
+	printer->comm = NULL;
+	if (sideband && !printer->context.nr)
+		printer->comm = sideband_comm(sideband, printer->pid, printer->tid,
+					      printer->time_ns);
+}
+
+static bool in_times(const struct time_ranges *times, uint64_t time_ns)
+{
+	for (unsigned i = 0; i < times->count; i++)
+		if (time_ns >= times->items[i].from && time_ns <= times->items[i].to)
+			return true;
+	return !times->count;
+}
+
+static bool in_names(const char *names, const char *comm)
+{
+	size_t length = comm ? strlen(comm) : 0;
+
+	if (!names)
+		return true;
+	for (const char *p = names; length && *p; p += strcspn(p, ",")) {
+		p += *p == ',';
+		if (strcspn(p, ",") == length && !strncmp(p, comm, length))
+			return true;
+	}
+	return false;
+}
+
+static bool is_wanted(const struct printer *printer)
+{
+	const struct print_config *config = printer->config;
+	int64_t vcpu = -1;
+
+	if (config->vcpus.count)
+		vcpu = config->data ? perf_data_vcpu(config->data, printer->tid) : -1;
+	if (printer->context.nr ? config->host_only : config->guest_only)
+		return false;
+	return number_ranges_has(&config->pids, printer->pid) &&
+	       number_ranges_has(&config->tids, printer->tid) &&
+	       (!config->vcpus.count || (vcpu >= 0 && number_ranges_has(&config->vcpus, vcpu))) &&
+	       number_ranges_has(&config->vmcs, (int64_t)printer->context.vmcs) &&
+	       in_times(&config->times, printer->time_ns) &&
+	       in_names(config->comms, printer->comm);
+}
+
+static void add_thread(struct printer *printer)
+{
+	uint32_t fields = printer->config->fields;
+	struct text *text = &printer->prefix;
+	char number[48];
+
+	if (fields & FIELD_COMM) {
+		(void)snprintf(number, sizeof(number), ":%d", printer->tid);
+		text_right(text, printer->comm ? printer->comm : number, 16);
+		text_putc(text, ' ');
+	}
+	if ((fields & FIELD_PID) && (fields & FIELD_TID))
+		(void)snprintf(number, sizeof(number), "%5d/%-5d ", printer->pid, printer->tid);
+	else if (fields & (FIELD_PID | FIELD_TID))
+		(void)snprintf(number, sizeof(number), "%5d ",
+			       fields & FIELD_PID ? printer->pid : printer->tid);
+	else
+		return;
+	text_puts(text, number);
+}
+
+static void add_machine(struct printer *printer)
+{
+	const struct print_config *config = printer->config;
+	struct text *text = &printer->prefix;
+	char number[64];
+	int64_t vcpu;
+
+	if (!printer->context.nr || !config->data)
+		return;
+	if (config->fields & FIELD_MACHINE_PID) {
+		(void)snprintf(number, sizeof(number), "VM:%d ", printer->pid);
+		text_puts(text, number);
+	}
+	vcpu = perf_data_vcpu(config->data, printer->tid);
+	if (config->fields & FIELD_VCPU && vcpu >= 0) {
+		(void)snprintf(number, sizeof(number), "VCPU:%03d ", (int)vcpu);
+		text_puts(text, number);
+	}
+}
+
+static void add_place(struct printer *printer)
+{
+	uint32_t fields = printer->config->fields;
+	struct text *text = &printer->prefix;
+
+	if (fields & FIELD_CPU) {
+		text_putc(text, '[');
+		if (printer->queue->cpu >= 0)
+			text_dec(text, (uint64_t)printer->queue->cpu, 3, '0');
+		else
+			text_puts(text, "-01");
+		text_puts(text, "] ");
+	}
+	if (fields & FIELD_VMCS) {
+		text_puts(text, "0x");
+		text_hex(text, printer->context.vmcs, 0);
+		text_putc(text, ' ');
+	}
+	if (fields & FIELD_NR)
+		text_puts(text, printer->context.nr ? "guest " : "host ");
+}
+
+static void add_time(struct printer *printer)
+{
+	const struct print_config *config = printer->config;
+	struct text *text = &printer->prefix;
+	uint64_t time_ns = printer->time_ns;
+
+	if (config->relative_time)
+		time_ns -= printer->first_ns;
+	if (config->delta_time)
+		time_ns -= printer->last_line_ns;
+	printer->last_line_ns = printer->time_ns;
+	text_dec(text, time_ns / 1000000000, 5, ' ');
+	text_putc(text, '.');
+	time_ns %= 1000000000;
+	if (config->nanoseconds)
+		text_dec(text, time_ns, 9, '0');
+	else
+		text_dec(text, time_ns / 1000, 6, '0');
+	text_puts(text, ": ");
+}
+
+/* Lines up to here have the time before. */
+static void end_run(struct printer *printer)
+{
+	if (printer->runs.count &&
+	    printer->runs.items[printer->runs.count - 1].time_ns == printer->run_ns)
+		printer->runs.items[printer->runs.count - 1].end = printer->out.size;
+	else if (printer->out.size >
+		 (printer->runs.count ? printer->runs.items[printer->runs.count - 1].end : 0))
+		(void)vec_push(&printer->runs,
+			       (struct print_run){ printer->run_ns, printer->out.size });
+}
+
+void prefix_end_run(struct printer *printer)
+{
+	end_run(printer);
+}
+
+void prefix_refresh(struct printer *printer)
+{
+	if (printer->run_ns != printer->time_ns) {
+		end_run(printer);
+		printer->run_ns = printer->time_ns;
+	}
+	update_thread(printer);
+	update_comm(printer);
+	printer->stale = false;
+	printer->wanted = is_wanted(printer);
+	if (!printer->wanted)
+		return;
+	printer->prefix.size = 0;
+	add_machine(printer);
+	add_thread(printer);
+	add_place(printer);
+	if (printer->config->fields & FIELD_TIME)
+		add_time(printer);
+}

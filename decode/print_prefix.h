@@ -1,0 +1,13 @@
+/* What lines of a printer begin with: thread, CPU, side, time. */
+#pragma once
+
+#include "decode/printer.h"
+
+/**
+ * Bring printer->prefix, the thread and printer->wanted up to date with its time and context, and
+ * end the run of lines with the former time.
+ */
+void prefix_refresh(struct printer *printer);
+
+/** The lines so far are complete: end the last run. */
+void prefix_end_run(struct printer *printer);

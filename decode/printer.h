@@ -1,0 +1,92 @@
+/* Flow items -> lines of text, for one queue. What depends on time and thread is written anew when
+ * it changes; the rest of a line is prepared text. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/base/arena.h"
+#include "decode/block_text.h"
+#include "decode/machine.h"
+#include "decode/pt_flow.h"
+#include "decode/script_options.h"
+#include "decode/sideband.h"
+#include "decode/text.h"
+
+/** What and how to print; shared by all printers, read-only. */
+struct print_config {
+	uint32_t fields;
+	struct itrace itrace;
+	struct block_style style;
+	bool insn_addr; /* -F addr was asked for: instructions have it too, not only branches */
+	bool nanoseconds, relative_time, delta_time;
+	bool guest_only, host_only;
+	struct number_ranges cpus, pids, tids, vcpus, vmcs;
+	struct time_ranges times;
+	const char *comms; /* list of names, or NULL */
+	const char *modifier; /* of synthesized events' names, ":k"; "" for none */
+	unsigned name_width;
+	const struct pt_config *pt;
+	const struct machines *machines;
+	const struct sideband *sideband;
+	const struct perf_data *data; /* NULL for raw traces */
+};
+
+/** Lines that share a time: those from the former run's end up to `end` in the text. */
+struct print_run {
+	uint64_t time_ns;
+	size_t end;
+};
+
+struct printer {
+	const struct print_config *config;
+	const struct aux_queue *queue;
+	struct flow_code where;
+	struct text out;
+	struct { struct print_run *items; size_t count, room; } runs;
+	struct arena prepared; /* block_text of blocks of `generation` */
+	uint64_t generation;
+
+	/* where the flow is */
+	struct pt_context context;
+	struct pt_context branch_context; /* at the start of an unfinished branch */
+	uint64_t tsc, time_ns, ip;
+	struct code_space *space;
+	/* The last instruction that ran, if it is a branch whose line waits for what comes next:
+	 * its target, or that tracing ends with it. */
+	struct block *branch_block;
+	unsigned branch_index;
+	bool to_pending;       /* a line ends in " => ": the target's address is to come */
+	uint64_t to_ip;
+	const struct insn *to_insn; /* whose bytes end that line; NULL none */
+	int32_t pid, tid;
+	uint64_t thread_until; /* ns when the thread changes next */
+	const char *comm;
+
+	/* the text that lines begin with, and whether they are wanted at all */
+	struct text prefix;
+	bool stale, wanted;
+
+	uint64_t insns, cycles, last_insns, last_cycles; /* for IPC */
+	uint64_t until_sample, since_sample; /* instructions, for periods */
+	uint64_t next_sample_ns, first_ns, last_line_ns, run_ns;
+	bool aborting;
+	int gap_kind; /* of the FLOW_GAP whose FLOW_AT is to come */
+	uint64_t gap_position;
+	struct flow_item event;
+	uint64_t gaps[GAP_KINDS];
+	uint64_t skip;	/* events still to be left out (--itrace=s) */
+	uint64_t lines;
+};
+
+/** Begin to print a queue's items. Everything named must outlive the printer. */
+void printer_init(struct printer *printer, const struct print_config *config,
+		  const struct aux_queue *queue, const struct flow_code *where);
+void printer_free(struct printer *printer);
+
+/** Append the lines of a batch to `out` and `runs`; all lines are then complete. */
+void printer_print(struct printer *printer, const struct flow_batch *batch);
+
+/** Forget lines that have been written. */
+void printer_clear(struct printer *printer);

@@ -1,0 +1,216 @@
+#include "decode/pt_clock.h"
+
+#include <string.h>
+
+/* A CYC ratio this far from the one that CBR tells is a measurement gone wrong: a quarter. */
+enum { RATIO_TOLERANCE = 4 };
+
+bool pt_offsets_find(const struct pt_offsets *offsets, uint64_t vmcs, uint64_t *ret)
+{
+	for (unsigned i = 0; i < offsets->count; i++) {
+		if (offsets->items[i].vmcs != vmcs)
+			continue;
+		*ret = offsets->items[i].offset;
+		return true;
+	}
+	return false;
+}
+
+void pt_offsets_set(struct pt_offsets *offsets, uint64_t vmcs, uint64_t offset)
+{
+	unsigned i = 0;
+
+	while (i < offsets->count && offsets->items[i].vmcs != vmcs)
+		i++;
+	if (i == PT_OFFSETS_MAX) {
+		i--;
+		memmove(offsets->items, offsets->items + 1, i * sizeof(offsets->items[0]));
+	} else if (i == offsets->count) {
+		offsets->count++;
+	}
+	offsets->items[i] = (struct pt_offset){ vmcs, offset };
+}
+
+void pt_clock_init(struct pt_clock *clock, const struct pt_config *config)
+{
+	*clock = (struct pt_clock){ .config = config };
+	if (!config->tsc)
+		clock->known = true; /* time 0 throughout, plus cycles */
+}
+
+/* Ticks of the TSC in `ctc` ticks of the crystal: 64-bit unless hostile, so multiply first. */
+static uint64_t ctc_to_tsc(const struct pt_config *config, int64_t ctc)
+{
+	__int128 ticks = (__int128)ctc * config->ctc_n;
+
+	return config->ctc_d ? (uint64_t)(ticks / config->ctc_d) : 0;
+}
+
+static void move_to(struct pt_clock *clock, uint64_t tsc)
+{
+	clock->base = tsc;
+	clock->cycles = 0;
+	clock->corrections += tsc < clock->now;
+	if (tsc > clock->now)
+		clock->now = tsc;
+}
+
+/* All 64 bits of a 56-bit TSC: those nearest to a time that is known. */
+static uint64_t extend(const struct pt_clock *clock, uint64_t tsc)
+{
+	uint64_t near = clock->known ? clock->now : clock->reference;
+	int64_t away = (int64_t)((tsc - near) << 8) >> 8;
+
+	return near ? near + (uint64_t)away : tsc;
+}
+
+/* The host's time at a TSC group by counting crystal ticks since the anchor. The 16-bit step may
+ * go back a little: a TSC can be written after the MTC that follows it. */
+static uint64_t time_by_crystal(const struct pt_clock *clock, const struct pt_tsc_group *group)
+{
+	int16_t step = (int16_t)(group->ctc - clock->ctc16);
+
+	return clock->anchor + ctc_to_tsc(clock->config, clock->ctc + step) + group->fast;
+}
+
+static void set_anchor(struct pt_clock *clock, uint64_t tsc, const struct pt_tsc_group *group)
+{
+	const struct pt_config *config = clock->config;
+	uint16_t within = (uint16_t)(group->ctc & ((1u << config->mtc_shift) - 1));
+
+	clock->have_ctc = group->have_tma && config->ctc_n && config->ctc_d;
+	clock->calibrating = false;
+	clock->doubtful = false;
+	if (!clock->have_ctc)
+		return;
+	clock->anchor = tsc - group->fast;
+	clock->ctc = -(int64_t)within;
+	clock->ctc16 = (uint16_t)(group->ctc - within);
+	clock->last_mtc = (uint8_t)(group->ctc >> config->mtc_shift);
+	clock->mtc_unseen = true;
+}
+
+/* Whether a host time can be: not much before now, not after the recorder read the buffer. */
+static bool is_plausible(const struct pt_clock *clock, uint64_t tsc)
+{
+	enum { SLIP = 0x10000 }; /* ticks that a TSC packet may be late */
+
+	if (clock->known && tsc + SLIP < clock->now)
+		return false;
+	return !clock->reference || tsc <= clock->reference;
+}
+
+static bool guest_time(struct pt_clock *clock, const struct pt_tsc_group *group, uint64_t *ret)
+{
+	bool by_crystal = clock->have_ctc && group->have_tma;
+	uint64_t offset;
+
+	if ((!by_crystal || clock->doubtful) &&
+	    pt_offsets_find(&clock->offsets, group->vmcs, &offset)) {
+		*ret = extend(clock, (group->tsc - offset) & PT_TSC_MASK);
+		if (is_plausible(clock, *ret))
+			return true;
+	}
+	if (!by_crystal)
+		return false;
+	*ret = time_by_crystal(clock, group);
+	pt_offsets_set(&clock->offsets, group->vmcs, (group->tsc - *ret) & PT_TSC_MASK);
+	return true;
+}
+
+void pt_clock_tsc(struct pt_clock *clock, const struct pt_tsc_group *group)
+{
+	uint64_t tsc;
+
+	if (group->guest) {
+		if (!guest_time(clock, group, &tsc)) {
+			pt_clock_lost(clock);
+			return;
+		}
+	} else {
+		tsc = extend(clock, group->tsc);
+		if (!is_plausible(clock, tsc) && clock->have_ctc && group->have_tma)
+			tsc = time_by_crystal(clock, group);
+	}
+	move_to(clock, tsc);
+	clock->known = true;
+	set_anchor(clock, tsc, group);
+}
+
+/* MTC shows 8 bits of the crystal count; with a long period some of them lie above the 16 that
+ * TMA shows, and are learned here. */
+static void learn_upper_bits(struct pt_clock *clock, uint8_t payload)
+{
+	unsigned shift = clock->config->mtc_shift;
+	uint8_t missing;
+
+	clock->mtc_unseen = false;
+	if (shift <= 8)
+		return;
+	missing = (uint8_t)(0xff << (16 - shift));
+	clock->last_mtc = (uint8_t)((clock->last_mtc & ~missing) | (payload & missing));
+	if (clock->last_mtc >= payload)
+		clock->last_mtc -= (uint8_t)(1 << (16 - shift));
+}
+
+/* The cycles between two MTC edges give the ratio, unless it is far from what CBR says. */
+static void calibrate(struct pt_clock *clock, uint64_t edge)
+{
+	uint64_t nominal = 0, ratio;
+
+	if (clock->cbr && clock->config->max_nonturbo)
+		nominal = ((uint64_t)clock->config->max_nonturbo << PT_CYC_SHIFT) / clock->cbr;
+	if (clock->calibrating && clock->mtc_cycles && edge > clock->mtc_base) {
+		ratio = (uint64_t)(((__uint128_t)(edge - clock->mtc_base) << PT_CYC_SHIFT) /
+				   clock->mtc_cycles);
+		if (!nominal || (ratio > nominal - nominal / RATIO_TOLERANCE &&
+				 ratio < nominal + nominal / RATIO_TOLERANCE))
+			clock->ratio = ratio;
+	}
+	clock->calibrating = true;
+	clock->mtc_cycles = 0;
+	clock->mtc_base = edge;
+}
+
+void pt_clock_mtc(struct pt_clock *clock, uint8_t payload)
+{
+	uint8_t delta;
+	uint64_t edge;
+
+	if (!clock->have_ctc)
+		return;
+	if (clock->mtc_unseen)
+		learn_upper_bits(clock, payload);
+	delta = (uint8_t)(payload - clock->last_mtc);
+	clock->last_mtc = payload;
+	clock->ctc += (int64_t)delta << clock->config->mtc_shift;
+	clock->ctc16 = (uint16_t)(clock->ctc16 + (delta << clock->config->mtc_shift));
+	edge = clock->anchor + ctc_to_tsc(clock->config, clock->ctc);
+	/* A TSC may slip past the MTC it should precede, whose edge is then in the past. */
+	if (edge < clock->base)
+		return;
+	calibrate(clock, edge);
+	move_to(clock, edge);
+}
+
+void pt_clock_cbr(struct pt_clock *clock, uint8_t payload)
+{
+	if (payload == clock->cbr && clock->ratio)
+		return;
+	clock->cbr = payload;
+	clock->calibrating = false;
+	if (payload && clock->config->max_nonturbo)
+		clock->ratio = ((uint64_t)clock->config->max_nonturbo << PT_CYC_SHIFT) / payload;
+}
+
+void pt_clock_lost(struct pt_clock *clock)
+{
+	clock->have_ctc = false;
+	clock->calibrating = false;
+}
+
+void pt_clock_doubt(struct pt_clock *clock)
+{
+	clock->doubtful = true;
+	clock->calibrating = false;
+}

@@ -1,0 +1,242 @@
+#include "decode/pt_cursor.h"
+
+#include "decode/base/error.h"
+
+void pt_cursor_seek(struct pt_cursor *cursor, uint64_t position)
+{
+	pt_window_at(cursor->queue, position, &cursor->window);
+	cursor->p = cursor->window.data;
+}
+
+void pt_cursor_init(struct pt_cursor *cursor, const struct aux_queue *queue,
+		    const struct pt_config *config, uint64_t position)
+{
+	cursor->queue = queue;
+	cursor->config = config;
+	cursor->block = PT_NO_BLOCK;
+	cursor->last_ip.ip = 0;
+	pt_cursor_seek(cursor, position);
+}
+
+/* Erratum SKZ84: on the Xeon Scalable line a guest's TMA is garbage with one byte more. The
+ * reader refused it for its reserved bits; step over all of it. Models as libipt lists them. */
+static bool is_skz84(const struct pt_config *config)
+{
+	static const uint8_t models[] = { 0x55, 0x6a, 0x6c, 0x8f, 0xcf, 0xad, 0xae };
+
+	if (config->cpu_family == 19)
+		return config->cpu_model == 1;
+	for (size_t i = 0; config->cpu_family == 6 && i < sizeof(models); i++)
+		if (models[i] == config->cpu_model)
+			return true;
+	return false;
+}
+
+static bool skip_bad_tma(struct pt_cursor *cursor)
+{
+	enum { BAD_TMA_SIZE = 8 };
+
+	if (cursor->window.end - cursor->p < BAD_TMA_SIZE || cursor->p[0] != 2 ||
+	    cursor->p[1] != 0x73 || !is_skz84(cursor->config))
+		return false;
+	cursor->p += BAD_TMA_SIZE;
+	return true;
+}
+
+/* The window is used up: the next one, or why there is none. */
+static int next_window(struct pt_cursor *cursor)
+{
+	bool lost = cursor->window.lost_after && cursor->p == cursor->window.limit;
+
+	if (cursor->window.last)
+		return -PTVM_END;
+	pt_cursor_seek(cursor, pt_cursor_position(cursor));
+	return lost ? -PTVM_INCONSISTENT : 0;
+}
+
+/* A packet runs into the end of what there is: lost data behind it, or nothing. */
+static int cut_short(struct pt_cursor *cursor)
+{
+	const struct aux_span *span = pt_span_at(cursor->queue, pt_cursor_position(cursor));
+	const struct aux_span *end = cursor->queue->spans + cursor->queue->count;
+
+	do
+		span++;
+	while (span < end && !span->lost_before);
+	if (span >= end) {
+		pt_cursor_seek(cursor, cursor->queue->size);
+		return -PTVM_END;
+	}
+	pt_cursor_seek(cursor, span->position);
+	return -PTVM_INCONSISTENT;
+}
+
+int pt_cursor_next(struct pt_cursor *cursor, struct pt_packet *ret)
+{
+	int r;
+
+	do {
+		while (cursor->p >= cursor->window.limit) {
+			r = next_window(cursor);
+			if (r)
+				return r;
+		}
+		r = pt_packet_read(cursor->p, (size_t)(cursor->window.end - cursor->p),
+				   cursor->block, ret);
+	} while (r == -PTVM_BAD_PACKET && skip_bad_tma(cursor));
+	if (r == -PTVM_END)
+		return cut_short(cursor);
+	if (r)
+		return r;
+	cursor->p += ret->size;
+	if (ret->kind >= PT_PSB)
+		cursor->block = pt_block_after(cursor->block, ret);
+	return 0;
+}
+
+/* Copying a cursor means to find its window anew: the window may refer to itself. */
+static struct pt_packet peek_ip_packet(const struct pt_cursor *cursor)
+{
+	enum { LOOK_AHEAD = 16 };
+	struct pt_packet packet = { .kind = PT_BAD };
+	struct pt_cursor ahead;
+
+	pt_cursor_init(&ahead, cursor->queue, cursor->config, pt_cursor_position(cursor));
+	for (int i = 0; i < LOOK_AHEAD; i++) {
+		if (pt_cursor_next(&ahead, &packet))
+			return (struct pt_packet){ .kind = PT_BAD };
+		switch (packet.kind) {
+		case PT_PAD: i--; break;
+		case PT_MODE_EXEC:
+		case PT_MODE_TSX:
+		case PT_TSC:
+		case PT_TMA:
+		case PT_MTC:
+		case PT_CYC:
+		case PT_CBR:
+		case PT_PIP:
+		case PT_VMCS: break;
+		default: return packet;
+		}
+	}
+	return (struct pt_packet){ .kind = PT_BAD };
+}
+
+static void note(struct pt_psb_state *state, const struct pt_packet *packet)
+{
+	switch (packet->kind) {
+	case PT_TSC:
+		state->have_tsc = true;
+		state->tsc.tsc = packet->payload;
+		break;
+	case PT_TMA:
+		state->tsc.have_tma = true;
+		state->tsc.ctc = (uint16_t)packet->payload;
+		state->tsc.fast = packet->count;
+		break;
+	case PT_PIP:
+		state->have_pip = true;
+		state->nr = packet->flag;
+		state->cr3 = packet->payload;
+		break;
+	case PT_VMCS:
+		state->have_vmcs = true;
+		state->vmcs = packet->payload;
+		break;
+	case PT_CBR:
+		state->have_cbr = true;
+		state->cbr = (uint8_t)packet->payload;
+		break;
+	case PT_MODE_EXEC:
+		state->have_exec = true;
+		state->exec = (uint8_t)packet->payload;
+		break;
+	case PT_MODE_TSX:
+		state->have_tsx = true;
+		state->in_tx = packet->payload & 1;
+		break;
+	default: break;
+	}
+}
+
+/* Packets stand in a group only to state something; any that happens means that the PSBEND is
+ * missing. */
+static bool may_be_in_psb(enum pt_packet_kind kind)
+{
+	switch (kind) {
+	case PT_PAD:
+	case PT_TSC:
+	case PT_TMA:
+	case PT_MTC:
+	case PT_CYC:
+	case PT_PIP:
+	case PT_VMCS:
+	case PT_CBR:
+	case PT_MODE_EXEC:
+	case PT_MODE_TSX:
+	case PT_FUP:
+	case PT_MNT: return true;
+	default: return false;
+	}
+}
+
+int pt_cursor_psb(struct pt_cursor *cursor, struct pt_psb_state *ret)
+{
+	struct pt_packet packet;
+	int r;
+
+	*ret = (struct pt_psb_state){ .position = pt_cursor_position(cursor) - PT_PSB_SIZE,
+				      .tsc.vmcs = PT_NO_VMCS };
+	cursor->last_ip.ip = 0;
+	for (;;) {
+		uint64_t before = pt_cursor_position(cursor);
+
+		r = pt_cursor_next(cursor, &packet);
+		if (r)
+			return r;
+		if (packet.kind == PT_PSBEND)
+			break;
+		if (packet.kind == PT_OVF) {
+			pt_cursor_seek(cursor, before);
+			ret->overflow = true;
+			ret->have_ip = false;
+			return 0;
+		}
+		if (!may_be_in_psb(packet.kind)) {
+			pt_cursor_seek(cursor, before);
+			return -PTVM_BAD_PACKET;
+		}
+		if (packet.kind == PT_FUP) {
+			ret->have_ip = packet.count != 0;
+			ret->ip = pt_cursor_ip(cursor, &packet);
+		}
+		note(ret, &packet);
+	}
+	if (ret->have_ip && peek_ip_packet(cursor).kind == PT_TIP_PGE)
+		ret->have_ip = false; /* BDM70 */
+	return 0;
+}
+
+void pt_cursor_tma(struct pt_cursor *cursor, struct pt_tsc_group *group)
+{
+	uint64_t before = pt_cursor_position(cursor);
+	struct pt_packet packet;
+
+	/* MTC, CBR, CYC and PAD may lie between the two */
+	for (int i = 0; i < 8; i++) {
+		if (pt_cursor_next(cursor, &packet))
+			break;
+		if (packet.kind == PT_TMA) {
+			group->have_tma = true;
+			group->ctc = (uint16_t)packet.payload;
+			group->fast = packet.count;
+			if (i)
+				break;
+			return;
+		}
+		if (packet.kind != PT_PAD && packet.kind != PT_MTC && packet.kind != PT_CBR &&
+		    packet.kind != PT_CYC)
+			break;
+	}
+	pt_cursor_seek(cursor, before);
+}

@@ -1,0 +1,70 @@
+/* Packet by packet through a queue's stream, over span ends; and PSB+ groups as one thing. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/pt_clock.h"
+#include "decode/pt_packet.h"
+#include "decode/pt_stream.h"
+
+struct pt_cursor {
+	const struct aux_queue *queue;
+	const struct pt_config *config;
+	const uint8_t *p; /* the next packet, in the window */
+	enum pt_block_context block;
+	struct pt_last_ip last_ip; /* kept by pt_cursor_ip() */
+	struct pt_window window;
+};
+
+/** Begin at a position of the stream. `queue` and `config` must outlive the cursor. */
+void pt_cursor_init(struct pt_cursor *cursor, const struct aux_queue *queue,
+		    const struct pt_config *config, uint64_t position);
+
+/** Where the next packet begins in the stream. */
+static inline uint64_t pt_cursor_position(const struct pt_cursor *cursor)
+{
+	return cursor->window.position + (uint64_t)(cursor->p - cursor->window.data);
+}
+
+/** Go to another position. */
+void pt_cursor_seek(struct pt_cursor *cursor, uint64_t position);
+
+/**
+ * Read the next packet and step over it.
+ *
+ * Returns 0; -PTVM_END at the end of the queue (also in a packet that the end cuts short);
+ * -PTVM_INCONSISTENT where data was lost: the cursor stands behind the loss; or -PTVM_BAD_PACKET:
+ * the cursor stands at the bad byte.
+ */
+int pt_cursor_next(struct pt_cursor *cursor, struct pt_packet *ret);
+
+/** The IP of an IP packet just read, by and into the last IP. */
+static inline uint64_t pt_cursor_ip(struct pt_cursor *cursor, const struct pt_packet *packet)
+{
+	return pt_ip_update(&cursor->last_ip, packet->count, packet->payload);
+}
+
+/** What a PSB+ group states; a state report, nothing in it happens now. */
+struct pt_psb_state {
+	uint64_t position; /* of the PSB in the stream */
+	bool have_tsc, have_pip, have_vmcs, have_exec, have_tsx, have_ip, have_cbr;
+	bool nr, in_tx;
+	uint8_t exec; /* payload of MODE.Exec */
+	uint8_t cbr;
+	uint64_t cr3, vmcs, ip;
+	struct pt_tsc_group tsc; /* `guest` and `vmcs` are for the reader's caller to settle */
+	bool overflow; /* the group ended in an OVF, which is the next packet */
+};
+
+/**
+ * Read a PSB+ group; the PSB itself has just been read.
+ *
+ * An IP is not stated where packets turn out to be disabled: with erratum BDM70 a FUP is there
+ * nevertheless and a TIP.PGE follows the group.
+ * Returns 0, or as pt_cursor_next(); also -PTVM_BAD_PACKET for a packet that may not be in a group.
+ */
+int pt_cursor_psb(struct pt_cursor *cursor, struct pt_psb_state *ret);
+
+/** After a TSC packet outside of PSB+: its TMA, if it has one (it is then stepped over). */
+void pt_cursor_tma(struct pt_cursor *cursor, struct pt_tsc_group *group);

@@ -1,0 +1,191 @@
+#include "decode/pt_dump.h"
+
+enum { OUT_BYTES = 64 << 10, LINE_BYTES = 256 };
+
+static const char *const names[PT_PACKET_KINDS] = {
+	[PT_BAD] = "Bad Packet!", [PT_PAD] = "PAD", [PT_TNT] = "TNT", [PT_TIP] = "TIP",
+	[PT_TIP_PGE] = "TIP.PGE", [PT_TIP_PGD] = "TIP.PGD", [PT_FUP] = "FUP",
+	[PT_MODE_EXEC] = "MODE.Exec", [PT_MODE_TSX] = "MODE.TSX", [PT_PIP] = "PIP",
+	[PT_VMCS] = "VMCS", [PT_TSC] = "TSC", [PT_TMA] = "TMA", [PT_MTC] = "MTC",
+	[PT_CBR] = "CBR", [PT_CYC] = "CYC", [PT_PSB] = "PSB", [PT_PSBEND] = "PSBEND",
+	[PT_OVF] = "OVF", [PT_TRACESTOP] = "TraceSTOP", [PT_MNT] = "MNT", [PT_PTW] = "PTWRITE",
+	[PT_EXSTOP] = "EXSTOP", [PT_MWAIT] = "MWAIT", [PT_PWRE] = "PWRE", [PT_PWRX] = "PWRX",
+	[PT_BBP] = "BBP", [PT_BIP] = "BIP", [PT_BEP] = "BEP", [PT_CFE] = "CFE", [PT_EVD] = "EVD",
+	[PT_TRIG] = "TRIG",
+};
+
+static void add_hex(struct text *text, const char *before, uint64_t value)
+{
+	text_puts(text, before);
+	text_hex(text, value, 0);
+}
+
+static void add_dec(struct text *text, const char *before, uint64_t value)
+{
+	text_puts(text, before);
+	text_dec(text, value, 0, ' ');
+}
+
+static void add_tnt(struct text *text, const struct pt_packet *packet)
+{
+	text_putc(text, ' ');
+	for (unsigned i = packet->count; i--;)
+		text_putc(text, packet->payload >> i & 1 ? 'T' : 'N');
+	add_dec(text, " (", packet->count);
+	text_putc(text, ')');
+}
+
+static void add_mode(struct text *text, const struct pt_packet *packet)
+{
+	static const unsigned bits[] = { 16, 64, 32, 64 }; /* by CS.D, CS.L */
+
+	add_dec(text, " IF:", packet->payload >> 2 & 1);
+	add_dec(text, " ", bits[packet->payload & 3]);
+}
+
+static void add_id_hex(struct text *text, const char *before, uint64_t value)
+{
+	text_puts(text, before);
+	text_puts(text, value < 16 ? "0" : "");
+	text_hex(text, value, 0);
+}
+
+static void add_power(struct text *text, const struct pt_packet *packet)
+{
+	uint64_t payload = packet->payload;
+
+	add_hex(text, " 0x", payload);
+	if (packet->kind == PT_MWAIT) {
+		add_hex(text, " Hints 0x", payload & 0xff);
+		add_hex(text, " Extensions 0x", payload >> 32 & 3);
+	} else if (packet->kind == PT_PWRE) {
+		add_dec(text, " HW:", payload >> 7 & 1);
+		add_dec(text, " CState:", payload >> 12 & 15);
+		add_dec(text, " Sub-CState:", payload >> 8 & 15);
+	} else {
+		add_dec(text, " Last CState:", payload >> 4 & 15);
+		add_dec(text, " Deepest CState:", payload & 15);
+		add_hex(text, " Wake Reason 0x", payload >> 8 & 15);
+	}
+}
+
+static void add_event(struct text *text, const struct pt_packet *packet)
+{
+	switch (packet->kind) {
+	case PT_BBP:
+		text_puts(text, packet->count == PT_BLOCK_4 ? " SZ 4-byte" : " SZ 8-byte");
+		add_hex(text, " Type 0x", packet->payload);
+		break;
+	case PT_BIP:
+		add_id_hex(text, " ID 0x", packet->count);
+		add_hex(text, " Value 0x", packet->payload);
+		break;
+	case PT_CFE:
+		add_dec(text, " IP:", packet->flag);
+		add_id_hex(text, " Type 0x", packet->payload);
+		add_hex(text, " Vector 0x", packet->count);
+		break;
+	case PT_EVD:
+		add_id_hex(text, " Type 0x", packet->count);
+		add_hex(text, " Payload 0x", packet->payload);
+		break;
+	default: break;
+	}
+}
+
+void pt_packet_text(struct text *text, const struct pt_packet *packet)
+{
+	text_puts(text, names[packet->kind]);
+	switch (packet->kind) {
+	case PT_TNT: add_tnt(text, packet); break;
+	case PT_TIP:
+	case PT_TIP_PGE:
+	case PT_TIP_PGD:
+	case PT_FUP:
+		if (packet->count)
+			add_hex(text, " 0x", packet->payload);
+		else
+			text_puts(text, " no ip");
+		break;
+	case PT_CYC:
+	case PT_VMCS:
+	case PT_MTC:
+	case PT_MNT:
+	case PT_CBR:
+	case PT_TRIG:
+	case PT_TSC: add_hex(text, " 0x", packet->payload); break;
+	case PT_TMA:
+		add_hex(text, " CTC 0x", packet->payload);
+		add_hex(text, " FC 0x", packet->count);
+		break;
+	case PT_MODE_EXEC: add_mode(text, packet); break;
+	case PT_MODE_TSX:
+		add_dec(text, " TXAbort:", packet->payload >> 1 & 1);
+		add_dec(text, " InTX:", packet->payload & 1);
+		break;
+	case PT_PIP: /* perf shows CR3 without the low bits that the packet leaves out */
+		add_hex(text, " 0x", packet->payload >> 5);
+		add_dec(text, " (NR=", packet->flag);
+		text_putc(text, ')');
+		break;
+	case PT_PTW:
+		add_hex(text, " 0x", packet->payload);
+		add_dec(text, " IP:", packet->flag);
+		break;
+	case PT_BEP:
+	case PT_EXSTOP: add_dec(text, " IP:", packet->flag); break;
+	case PT_MWAIT:
+	case PT_PWRE:
+	case PT_PWRX: add_power(text, packet); break;
+	default: add_event(text, packet); break;
+	}
+}
+
+/* ".  00000010:  19 20 3f ab ...  TSC 0x...": the bytes in sixteen columns. */
+static void add_line(struct text *text, uint64_t offset, const uint8_t *data,
+		     const struct pt_packet *packet)
+{
+	enum { HEAD = 13, COLUMNS = HEAD + 3 * PT_PACKET_MAX + 1 };
+	static const char digits[] = "0123456789abcdef";
+	char *p = text->data + text->size;
+
+	memset(p, ' ', COLUMNS);
+	p[0] = '.';
+	for (unsigned i = 0; i < 8; i++)
+		p[3 + i] = digits[offset >> (28 - 4 * i) & 15];
+	p[11] = ':';
+	for (unsigned i = 0; i < packet->size; i++) {
+		p[HEAD + 1 + 3 * i] = digits[data[i] >> 4];
+		p[HEAD + 2 + 3 * i] = digits[data[i] & 15];
+	}
+	text->size += COLUMNS;
+	if (packet->kind == PT_BAD)
+		text_puts(text, "Bad packet!");
+	else
+		pt_packet_text(text, packet);
+	text_putc(text, '\n');
+}
+
+void pt_dump(const uint8_t *data, uint64_t size, FILE *out)
+{
+	enum pt_block_context block = PT_NO_BLOCK;
+	struct text text = { 0 };
+
+	if (!text_reserve(&text, OUT_BYTES))
+		return;
+	for (uint64_t offset = 0; offset < size;) {
+		struct pt_packet packet;
+
+		if (pt_packet_read(data + offset, size - offset, block, &packet))
+			packet = (struct pt_packet){ .kind = PT_BAD, .size = 1 };
+		block = pt_block_after(block, &packet);
+		add_line(&text, offset, data + offset, &packet);
+		offset += packet.size;
+		if (text.size < OUT_BYTES - LINE_BYTES)
+			continue;
+		(void)fwrite(text.data, 1, text.size, out);
+		text.size = 0;
+	}
+	(void)fwrite(text.data, 1, text.size, out);
+	text_free(&text);
+}

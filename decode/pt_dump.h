@@ -1,0 +1,14 @@
+/* Packets as text, in the words of perf's dump. */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "decode/pt_packet.h"
+#include "decode/text.h"
+
+/** Append name and payload of a packet. */
+void pt_packet_text(struct text *text, const struct pt_packet *packet);
+
+/** Print the packets of a buffer, a line each with offset and bytes; what is none as "Bad packet!". */
+void pt_dump(const uint8_t *data, uint64_t size, FILE *out);

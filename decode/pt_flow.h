@@ -1,0 +1,133 @@
+/* Packets + code -> what ran: blocks, how each was left, time, context, gaps.
+ *
+ * The flow of one segment is pulled in batches of small items. Instructions exist only inside of
+ * blocks; who wants them walks block->insns. Damage is data: what could not be followed is a gap
+ * item, and the flow goes on at the next packet that says where. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/block.h"
+#include "decode/pt_clock.h"
+#include "decode/pt_context.h"
+#include "decode/pt_cursor.h"
+#include "decode/pt_segment.h"
+#include "decode/sideband.h"
+
+enum flow_kind {
+	/* `block`: its first `count` instructions ran. FLOW_TAKEN: the conditional branch at its
+	 * end was taken. */
+	FLOW_BLOCK,
+	FLOW_TO,      /* `value`: the former block's last branch (indirect, return, far) went there */
+	FLOW_ASYNC,   /* `value`: an interrupt, exception or VM exit went there from where we were */
+	FLOW_BEGIN,   /* `value`: tracing begins there (or is in sync again) */
+	FLOW_END,     /* tracing ends with the former block's last branch; `value`: its target, 0 unknown */
+	FLOW_END_ASYNC, /* tracing ends where we were, not by a branch; `value`: where it would go on */
+	FLOW_ABORT,   /* the transaction was aborted: the next FLOW_ASYNC goes to its handler */
+	FLOW_TIME,    /* `value`: host time in TSC ticks from here on; `count`: cycles since the last */
+	FLOW_CONTEXT, /* `context` of what follows: for FLOW_TO and FLOW_ASYNC that of the target */
+	FLOW_GAP,     /* `count`: enum gap_kind; `value`: position in the stream; a FLOW_AT follows */
+	FLOW_AT,      /* `value`: the IP that a gap is about, 0 unknown */
+	FLOW_EVENT,   /* `count`: enum pt_packet_kind of a packet about something other than flow:
+		       * FLOW_VALUE follows with its payload; FLOW_TAKEN: with an IP, which is the
+		       * present one */
+	FLOW_VALUE,
+};
+
+enum { FLOW_TAKEN = 1 };
+
+struct flow_item {
+	uint8_t kind; /* enum flow_kind */
+	uint8_t flags;
+	uint16_t extra; /* FLOW_EVENT: the packet's count */
+	uint32_t count;
+	union {
+		struct block *block;
+		uint64_t value;
+	};
+};
+
+/** Why a stretch of the trace could not be followed. The order is that of perf's error codes. */
+enum gap_kind {
+	GAP_BAD_PACKET,
+	GAP_NO_CODE,
+	GAP_MISMATCH, /* packets and code disagree */
+	GAP_OVERFLOW,
+	GAP_LOST, /* the recorder lost data */
+	GAP_LOOP, /* code that never ends and needs no packet */
+	GAP_NO_MEMORY,
+	GAP_KINDS,
+};
+
+/** perf's words for a kind of gap. */
+const char *gap_text(enum gap_kind kind);
+
+/** perf's number for a kind of gap. */
+unsigned gap_code(enum gap_kind kind);
+
+enum {
+	FLOW_BATCH = 8192,
+	FLOW_MARGIN = 2560, /* items that one packet may add */
+	RETURN_STACK = 64,  /* entries, as in hardware */
+	FLOW_CONTEXTS = 512,
+};
+
+struct flow_batch {
+	struct flow_item items[FLOW_BATCH];
+	uint32_t count;
+	/* of FLOW_CONTEXT items, whose value is the index here */
+	struct pt_context contexts[FLOW_CONTEXTS];
+	uint32_t context_count;
+};
+
+/** Where the flow finds code: shared read-only knowledge, and its thread's own cache. */
+struct flow_code {
+	struct code *code;
+	const struct switch_entry *switches; /* of the queue's CPU, in order of time */
+	size_t switch_count;
+	int32_t pid; /* of a per-thread queue; -1: by the switches */
+};
+
+enum flow_state {
+	FLOW_LOST,     /* not in sync: at the next IP packet */
+	FLOW_DISABLED, /* packets are off until TIP.PGE */
+	FLOW_RUNNING,  /* at `ip`, in `block` if it has been looked up */
+	FLOW_DONE,
+};
+
+struct pt_flow {
+	const struct pt_config *config;
+	struct pt_segment segment;
+	struct flow_code where;
+	struct pt_cursor cursor;
+	struct pt_clock clock;
+	struct pt_context context, next_context; /* next: as of the next TIP, by PIP and MODE.Exec */
+	enum flow_state state;
+	struct block *block;
+	uint64_t ip;
+	uint64_t tnt; /* branches not yet followed, the next in bit tnt_count - 1 */
+	uint32_t tnt_count;
+	uint32_t idle_blocks; /* followed since the last packet */
+	const struct block *idle_mark; /* one of them */
+	uint64_t told_time, told_cycles, cycles;
+	bool at_fup;	  /* a FUP said where an event happened that a TIP is to follow */
+	bool fup_is_plain; /* the next FUP belongs to an event that changes no flow */
+	bool aborting;	  /* ... or to an abort */
+	bool overflowed;  /* between OVF and the packet that says where */
+	uint64_t returns[RETURN_STACK];
+	uint32_t return_top, return_count;
+	struct pt_packet fup_event; /* the event that the next FUP belongs to; kind PT_BAD: none */
+};
+
+/** Begin with a segment (copied). `config` and what `where` points to must outlive the flow. */
+void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
+		  const struct pt_config *config, const struct flow_code *where);
+
+/**
+ * Fill a batch from empty. Returns 0, or -PTVM_END when the segment has ended with what is in it.
+ */
+int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch);
+
+/** The process on the CPU at a time, for user addresses and guests; -1 unknown. */
+int32_t flow_pid_at(const struct flow_code *where, uint64_t time_ns);

@@ -1,0 +1,216 @@
+#include "decode/pt_segment.h"
+
+#include "decode/base/error.h"
+
+/* How far into a queue offsets are looked for before the first output. */
+enum { LEARN_BYTES = 32 << 20 };
+
+void pt_clock_feed(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,
+		   const struct pt_context *context, struct pt_tsc_group *group)
+{
+	const struct aux_span *span = pt_span_at(queue, position);
+
+	group->guest = context->nr;
+	group->vmcs = context->vmcs;
+	clock->reference = span ? span->reference : 0;
+	pt_clock_tsc(clock, group);
+}
+
+void pt_walk_init(struct pt_walk *walk, const struct aux_queue *queue,
+		  const struct pt_config *config, const struct pt_offsets *offsets,
+		  uint64_t min_size)
+{
+	uint64_t from = config->snapshot ? pt_psb_after(queue, 0) : 0;
+
+	walk->config = config;
+	walk->min_size = min_size;
+	walk->ended = false;
+	walk->context = pt_context_unknown();
+	pt_clock_init(&walk->clock, config);
+	if (offsets)
+		walk->clock.offsets = *offsets;
+	pt_cursor_init(&walk->cursor, queue, config, from);
+	walk->segment = (struct pt_segment){ .queue = queue, .from = from, .fresh = true };
+	walk->segment.context = walk->context;
+	walk->segment.clock = walk->clock;
+}
+
+/* End the open segment here and open the next. */
+static void cut(struct pt_walk *walk, uint64_t to, uint64_t next_from, bool lost,
+		struct pt_segment *ret)
+{
+	*ret = walk->segment;
+	ret->to = to;
+	ret->to_psb = next_from == to && !lost;
+	walk->segment.from = next_from;
+	walk->segment.fresh = lost;
+	walk->segment.lost = lost;
+	walk->segment.context = walk->context;
+	walk->segment.clock = walk->clock;
+}
+
+static void take_psb(struct pt_walk *walk)
+{
+	struct pt_psb_state state;
+
+	/* What a broken group did state before it broke is as good as ever. */
+	(void)pt_cursor_psb(&walk->cursor, &state);
+	pt_context_update(&walk->context, &state);
+	if (state.have_cbr)
+		pt_clock_cbr(&walk->clock, state.cbr);
+	if (state.have_tsc)
+		pt_clock_feed(&walk->clock, walk->cursor.queue, state.position, &walk->context,
+			      &state.tsc);
+}
+
+static void take_tsc(struct pt_walk *walk, const struct pt_packet *packet)
+{
+	struct pt_tsc_group group = { .tsc = packet->payload };
+	uint64_t position = pt_cursor_position(&walk->cursor);
+
+	pt_cursor_tma(&walk->cursor, &group);
+	pt_clock_feed(&walk->clock, walk->cursor.queue, position, &walk->context, &group);
+}
+
+static void take_packet(struct pt_walk *walk, const struct pt_packet *packet)
+{
+	switch (packet->kind) {
+	case PT_TSC: take_tsc(walk, packet); break;
+	case PT_MTC: pt_clock_mtc(&walk->clock, (uint8_t)packet->payload); break;
+	case PT_CYC: pt_clock_cyc(&walk->clock, packet->payload); break;
+	case PT_CBR: pt_clock_cbr(&walk->clock, (uint8_t)packet->payload); break;
+	case PT_OVF: pt_clock_doubt(&walk->clock); break;
+	case PT_VMCS: walk->context.vmcs = packet->payload; break;
+	case PT_PIP:
+		walk->context.nr = packet->flag;
+		walk->context.cr3 = packet->payload;
+		break;
+	case PT_MODE_EXEC: walk->context.bits = pt_context_bits(packet->payload); break;
+	case PT_MODE_TSX: walk->context.in_tx = packet->payload & 1; break;
+	default: break;
+	}
+}
+
+/* The packets that make up nearly all of a trace and say nothing here, or only cycles. */
+static void skip_flow(struct pt_walk *walk)
+{
+	const uint8_t *p = walk->cursor.p, *limit = walk->cursor.window.limit;
+
+	if (walk->cursor.block || walk->cursor.window.end - p < PT_WINDOW_SLACK)
+		return;
+	limit = limit < walk->cursor.window.end - PT_WINDOW_SLACK
+			? limit
+			: walk->cursor.window.end - PT_WINDOW_SLACK;
+	while (p < limit) {
+		uint8_t byte = *p;
+
+		if (!(byte & 1) && byte != 2) {
+			p++;
+		} else if ((byte & 3) == 3 && !(byte & 4)) {
+			pt_clock_cyc(&walk->clock, byte >> 3);
+			p++;
+		} else if ((byte & 7) == 7 && !(p[1] & 1)) {
+			pt_clock_cyc(&walk->clock, (uint64_t)(byte >> 3 | p[1] >> 1 << 5));
+			p += 2;
+		} else if ((byte & 0x1f) == 0x0d && byte >> 5 != 5 && byte >> 5 != 7) {
+			p += 1 + pt_ip_size(byte >> 5);
+		} else {
+			break;
+		}
+	}
+	walk->cursor.p = p;
+}
+
+/* Data was lost: the open segment ends before, the next begins behind. */
+static void lose(struct pt_walk *walk, uint64_t to, struct pt_segment *ret)
+{
+	struct pt_cursor *cursor = &walk->cursor;
+
+	pt_clock_lost(&walk->clock);
+	if (walk->config->snapshot)
+		pt_cursor_seek(cursor, pt_psb_after(cursor->queue, pt_cursor_position(cursor)));
+	cut(walk, to, pt_cursor_position(cursor), true, ret);
+}
+
+/* A bad packet: nothing is known up to the next PSB. */
+static void resync(struct pt_walk *walk)
+{
+	uint64_t position = pt_cursor_position(&walk->cursor);
+
+	pt_clock_doubt(&walk->clock);
+	walk->cursor.block = PT_NO_BLOCK;
+	pt_cursor_seek(&walk->cursor, pt_psb_after(walk->cursor.queue, position));
+}
+
+int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret)
+{
+	struct pt_packet packet;
+
+	while (!walk->ended) {
+		uint64_t position;
+		int r;
+
+		skip_flow(walk);
+		position = pt_cursor_position(&walk->cursor);
+		r = pt_cursor_next(&walk->cursor, &packet);
+		if (r == -PTVM_END) {
+			walk->ended = true;
+			cut(walk, walk->cursor.queue->size, 0, true, ret);
+			return 0;
+		}
+		if (r == -PTVM_INCONSISTENT) {
+			lose(walk, position, ret);
+			return 0;
+		}
+		if (r) {
+			resync(walk);
+			continue;
+		}
+		if (packet.kind != PT_PSB) {
+			take_packet(walk, &packet);
+			continue;
+		}
+		position = pt_cursor_position(&walk->cursor) - PT_PSB_SIZE;
+		if (position - walk->segment.from >= walk->min_size &&
+		    position > walk->segment.from) {
+			cut(walk, position, position, false, ret);
+			take_psb(walk);
+			return 0;
+		}
+		take_psb(walk);
+	}
+	return -PTVM_END;
+}
+
+/* Whether a queue begins in a guest whose offset is not known. */
+static bool needs_offset(const struct aux_queue *queue, const struct pt_config *config,
+			 const struct pt_offsets *known)
+{
+	struct pt_packet packet;
+	struct pt_cursor cursor;
+	struct pt_psb_state state;
+	uint64_t offset;
+
+	pt_cursor_init(&cursor, queue, config, pt_psb_after(queue, 0));
+	if (pt_cursor_next(&cursor, &packet) || pt_cursor_psb(&cursor, &state))
+		return false;
+	return state.have_pip && state.nr && !pt_offsets_find(known, state.vmcs, &offset);
+}
+
+void pt_offsets_learn(const struct aux_queue *queues, size_t count, const struct pt_config *config,
+		      struct pt_offsets *ret)
+{
+	ret->count = 0;
+	for (size_t i = 0; config->tsc && i < count; i++) {
+		struct pt_segment segment;
+		struct pt_walk walk;
+
+		for (size_t k = 0; k < count && needs_offset(&queues[i], config, ret); k++) {
+			pt_walk_init(&walk, &queues[(i + k) % count], config, ret, 0);
+			while (!pt_walk_next(&walk, &segment) && segment.to < LEARN_BYTES &&
+			       needs_offset(&queues[i], config, &walk.clock.offsets))
+				;
+			*ret = walk.clock.offsets;
+		}
+	}
+}

@@ -1,0 +1,59 @@
+/* A queue cut at PSBs into segments that decode independently of each other.
+ *
+ * The walk reads packets only, no code. It keeps what a PSB+ does not restore - the clock, which in
+ * a guest cannot be read off the TSC packet, and the last known VMCS and root mode - and leaves a
+ * copy of it at the start of each segment. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/pt_clock.h"
+#include "decode/pt_context.h"
+
+struct pt_segment {
+	const struct aux_queue *queue;
+	uint64_t from, to; /* stream positions */
+	/* Nothing in sync comes before: the queue begins or data was lost (`lost`). Otherwise the
+	 * former segment leads up to the PSB at `from`, and this one to the PSB at `to`. */
+	bool fresh, lost;
+	bool to_psb; /* at `to` is a PSB, not a loss or the end of the queue */
+	struct pt_context context; /* as it was before `from` */
+	struct pt_clock clock;
+};
+
+struct pt_walk {
+	const struct pt_config *config;
+	struct pt_cursor cursor;
+	struct pt_segment segment; /* the one that is open */
+	struct pt_context context;
+	struct pt_clock clock;
+	uint64_t min_size;
+	bool ended;
+};
+
+/**
+ * Begin to walk a queue.
+ *
+ * @offsets   TSC offsets known beforehand, for a guest TSC before the first of the host; or NULL
+ * @min_size  bytes a segment should have at least; the result of decoding does not depend on it
+ *
+ * `queue` and `config` must outlive the walk and its segments.
+ */
+void pt_walk_init(struct pt_walk *walk, const struct aux_queue *queue,
+		  const struct pt_config *config, const struct pt_offsets *offsets,
+		  uint64_t min_size);
+
+/** The next segment in order. Returns 0, or -PTVM_END after the last. */
+int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret);
+
+/**
+ * Learn TSC offsets from the beginning of queues, as far as it takes to know those of every VMCS
+ * met there.
+ */
+void pt_offsets_learn(const struct aux_queue *queues, size_t count, const struct pt_config *config,
+		      struct pt_offsets *ret);
+
+/** Feed a PSB+ or stand-alone TSC to a clock: settles whose time it shows, and the reference. */
+void pt_clock_feed(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,
+		   const struct pt_context *context, struct pt_tsc_group *group);

@@ -1,0 +1,39 @@
+/* A queue's trace as one stream of bytes, handed out as windows of plain memory: packets straddle
+ * spans, spans are never copied (but for the few bytes around their ends). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/aux_queue.h"
+
+enum { PT_WINDOW_SLACK = 16 };
+
+/**
+ * Memory to read packets from: every packet that begins in [data, limit) can be read whole from
+ * [data, end), except one that the trace cuts short. PT_WINDOW_SLACK bytes past limit are readable
+ * memory in any case.
+ */
+struct pt_window {
+	const uint8_t *data, *limit, *end;
+	uint64_t position; /* of data in the stream */
+	/* What follows limit when it is where the next packet begins or would begin: */
+	bool last;	   /* nothing, the queue ends */
+	bool lost_after;   /* a loss of data: what follows belongs to another stretch */
+	uint8_t stitch[4 * PT_WINDOW_SLACK];
+};
+
+/**
+ * The window at `position`, which may be the end of the queue (an empty window, `last` set).
+ * The window refers to itself: do not copy it.
+ */
+void pt_window_at(const struct aux_queue *queue, uint64_t position, struct pt_window *ret);
+
+/** The span that holds `position`; the last one for the end of the queue; NULL in an empty queue. */
+const struct aux_span *pt_span_at(const struct aux_queue *queue, uint64_t position);
+
+/** Where in the recording's file a position of the stream lies. */
+uint64_t pt_file_offset(const struct aux_queue *queue, uint64_t position);
+
+/** The next PSB at or after `position` (also one that straddles spans); queue->size if none. */
+uint64_t pt_psb_after(const struct aux_queue *queue, uint64_t position);

@@ -1,0 +1,341 @@
+#include "decode/script_setup.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "decode/base/vec.h"
+
+int script_fields(void *context, const char *value, struct ptvm_error *error)
+{
+	struct script_args *args = context;
+	uint32_t scratch = 0;
+
+	if (!strpbrk(value, "+-")) {
+		args->fields = value;
+		args->field_change_count = 0;
+	} else if (args->field_change_count < 16) {
+		args->field_changes[args->field_change_count++] = value;
+	}
+	return fields_parse(value, &scratch, error);
+}
+
+int script_cpu(void *context, const char *value, struct ptvm_error *error)
+{
+	struct script_args *args = context;
+
+	args->cpus = value;
+	return 0;
+}
+
+static int add_code_file(struct script_args *args, const char *value, bool raw,
+			 struct ptvm_error *error)
+{
+	if (args->code_file_count == CODE_FILES_MAX)
+		return ptvm_fail(error, PTVM_BAD_USAGE, "more than %d files of code",
+				 CODE_FILES_MAX);
+	args->code_files[args->code_file_count].raw = raw;
+	args->code_files[args->code_file_count++].text = value;
+	return 0;
+}
+
+int script_elf(void *context, const char *value, struct ptvm_error *error)
+{
+	return add_code_file(context, value, false, error);
+}
+
+int script_raw(void *context, const char *value, struct ptvm_error *error)
+{
+	return add_code_file(context, value, true, error);
+}
+
+static const char *default_input(void)
+{
+	if (!isatty(STDIN_FILENO)) {
+		struct stat status;
+
+		/* as perf: something is piped in, and no recording is here */
+		if (!fstat(STDIN_FILENO, &status) && S_ISFIFO(status.st_mode) &&
+		    access("ptvm.data", F_OK) && access("perf.data", F_OK))
+			return "-";
+	}
+	return access("ptvm.data", F_OK) ? "perf.data" : "ptvm.data";
+}
+
+static int check_owner(const struct script_args *args, const struct perf_data *data,
+		       struct ptvm_error *error)
+{
+	struct stat status;
+
+	if (args->force || data->is_pipe || stat(data->file_path, &status) || !status.st_uid ||
+	    status.st_uid == geteuid())
+		return 0;
+	return ptvm_fail(error, PTVM_BAD_INPUT,
+			 "%s: not owned by you or root (use -f to read it all the same)",
+			 data->file_path);
+}
+
+static int open_recording(struct script *script, struct ptvm_error *error)
+{
+	const char *path = script->args.input ? script->args.input : default_input();
+	struct perf_data *data = &script->data;
+	int r;
+
+	r = perf_data_open(path, data, error);
+	if (!r)
+		r = check_owner(&script->args, data, error);
+	if (!r)
+		r = machines_load(data, &script->args.machine, &script->machines, error);
+	if (!r && sideband_build(data, &script->sideband))
+		r = ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	if (r)
+		return r;
+	for (size_t i = 0; i < data->queues.count; i++)
+		if (data->queues.items[i].tid >= 0)
+			data->queues.items[i].pid =
+				sideband_pid_of(script->sideband, data->queues.items[i].tid);
+	script->queues = data->queues.items;
+	script->queue_count = data->queues.count;
+	script->print.pt = &data->pt;
+	script->print.data = data;
+	return 0;
+}
+
+/* One machine has all the code, whoever runs it. */
+static int add_code(struct script *script, struct ptvm_error *error)
+{
+	struct machine *machine = machine_new(0, false);
+	int r = 0;
+
+	if (!machine)
+		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	script->machines.host = machine;
+	for (unsigned i = 0; !r && i < script->args.code_file_count; i++) {
+		bool raw = script->args.code_files[i].raw;
+		struct file_range range;
+
+		r = file_range_parse(script->args.code_files[i].text, raw, &range, error);
+		if (!r && raw)
+			r = machine_add_raw(machine, range.path, range.from, range.to,
+					    range.address, error);
+		else if (!r)
+			r = machine_add_elf(machine, range.path, range.from, error);
+	}
+	return r;
+}
+
+static int open_raw(struct script *script, struct ptvm_error *error)
+{
+	struct pt_config *config = &script->raw_config;
+	const struct script_args *args = &script->args;
+	struct file_range range;
+	int r;
+
+	config->tsc = config->mtc = config->cyc = true;
+	config->mtc_shift = (uint8_t)(args->mtc_freq & 15);
+	config->ctc_n = (uint32_t)args->cpuid_ebx;
+	config->ctc_d = (uint32_t)args->cpuid_eax;
+	config->max_nonturbo = (uint32_t)args->nom_freq;
+	config->nominal_hz = args->nom_freq * 100000000;
+	if (args->nom_freq)
+		config->conv = (struct time_conv){ .valid = true, .shift = 20,
+						   .mult = (uint32_t)((10u << 20) / args->nom_freq) };
+	r = args->cpus ? raw_trace_parse_cpu(args->cpus, config, error) : 0;
+	if (!r)
+		r = file_range_parse(args->pt, false, &range, error);
+	if (!r)
+		r = raw_trace_open(&range, &script->raw, error);
+	if (!r)
+		r = add_code(script, error);
+	if (r)
+		return r;
+	script->machines.one_for_all = true;
+	script->queues = &script->raw.queue;
+	script->queue_count = 1;
+	script->print.pt = config;
+	return 0;
+}
+
+static int parse_selection(struct script *script, struct ptvm_error *error)
+{
+	const struct script_args *args = &script->args;
+	struct print_config *print = &script->print;
+	uint64_t first = 0, last = 0;
+	int r = 0;
+
+	print->comms = args->comms;
+	print->guest_only = args->guest_only;
+	print->host_only = args->host_only;
+	if (args->cpus && !args->pt)
+		r = number_ranges_parse(args->cpus, &print->cpus, error);
+	if (!r && args->tids)
+		r = number_ranges_parse(args->tids, &print->tids, error);
+	if (!r && args->pids)
+		r = number_ranges_parse(args->pids, &print->pids, error);
+	if (!r && args->vcpus)
+		r = number_ranges_parse(args->vcpus, &print->vcpus, error);
+	if (!r && args->vmcs)
+		r = number_ranges_parse(args->vmcs, &print->vmcs, error);
+	if (r || !args->times)
+		return r;
+	if (time_ranges_have_percent(args->times)) {
+		first = script->data.features.first_sample_ns;
+		last = script->data.features.last_sample_ns;
+		if (!last)
+			return ptvm_fail(error, PTVM_BAD_USAGE,
+					 "the recording does not say when it begins and ends: "
+					 "give --time in seconds");
+	}
+	return time_ranges_parse(args->times, first, last, &print->times, error);
+}
+
+/* The presets are those of perf script. */
+static uint32_t default_fields(struct script *script)
+{
+	const struct script_args *args = &script->args;
+	uint32_t fields = FIELD_COMM | FIELD_TID | FIELD_CPU | FIELD_TIME | FIELD_EVENT |
+			  FIELD_PERIOD | FIELD_IP | FIELD_SYM | FIELD_SYMOFF | FIELD_DSO |
+			  FIELD_ADDR | FIELD_SYNTH;
+
+	if (args->insn_trace) {
+		fields &= ~(uint32_t)(FIELD_EVENT | FIELD_PERIOD);
+		fields |= strcmp(args->insn_trace, "raw") ? FIELD_DISASM : FIELD_INSN;
+	} else if (args->call_trace || args->call_ret_trace) {
+		fields &= ~(uint32_t)(FIELD_IP | FIELD_ADDR | FIELD_EVENT | FIELD_PERIOD);
+		fields |= FIELD_CALLINDENT;
+		fields |= args->call_ret_trace ? FIELD_FLAGS : 0;
+	}
+	if (args->pt)
+		fields &= ~(uint32_t)(FIELD_COMM | FIELD_TID | FIELD_CPU);
+	else if (!script->print.pt->per_cpu)
+		fields &= ~(uint32_t)FIELD_CPU;
+	if (!script->print.pt->conv.valid)
+		fields &= ~(uint32_t)FIELD_TIME;
+	return fields;
+}
+
+static int parse_fields(struct script *script, struct ptvm_error *error)
+{
+	const struct script_args *args = &script->args;
+	uint32_t *fields = &script->print.fields;
+	int r = 0;
+
+	*fields = default_fields(script);
+	if (args->fields)
+		r = fields_parse(args->fields, fields, error);
+	for (unsigned i = 0; !r && i < args->field_change_count; i++)
+		r = fields_parse(args->field_changes[i], fields, error);
+	script->print.insn_addr = args->fields && *fields & FIELD_ADDR;
+	/* what stands beside an address needs it; a target alone is printed by branches */
+	if (!(*fields & (FIELD_IP | FIELD_ADDR | FIELD_CALLINDENT)))
+		*fields &= ~(uint32_t)(FIELD_SYM | FIELD_SYMOFF | FIELD_DSO);
+	return r;
+}
+
+static int parse_itrace(struct script *script, struct ptvm_error *error)
+{
+	const struct script_args *args = &script->args;
+	const char *text = args->itrace;
+
+	if (args->insn_trace)
+		text = "i0ns";
+	else if (args->call_trace)
+		text = "cewp";
+	else if (args->call_ret_trace)
+		text = "crewp";
+	if (text && *text)
+		return itrace_parse(text, &script->print.itrace, error);
+	itrace_default(&script->print.itrace);
+	return 0;
+}
+
+/* ":k" of an event that leaves user code out, ":u" of one without the kernel. */
+static void set_modifier(struct script *script)
+{
+	enum { EXCLUDE_USER = 1 << 4, EXCLUDE_KERNEL = 1 << 5 };
+
+	for (size_t i = 0; i < script->data.events.count; i++) {
+		uint64_t flags = script->data.events.items[i].flags;
+
+		if (!script->data.events.items[i].is_pt)
+			continue;
+		if (flags & EXCLUDE_USER && !(flags & EXCLUDE_KERNEL))
+			strcpy(script->modifier, ":k");
+		else if (flags & EXCLUDE_KERNEL && !(flags & EXCLUDE_USER))
+			strcpy(script->modifier, ":u");
+	}
+	script->print.modifier = script->modifier;
+}
+
+/* perf aligns event names to the longest of all events, those it makes up included. */
+static void set_name_width(struct script *script)
+{
+	size_t width = strlen("instructions") + strlen(script->modifier);
+
+	if (!script->print.itrace.instructions)
+		width = strlen("branches") + strlen(script->modifier);
+	for (size_t i = 0; i < script->data.events.count; i++)
+		if (strlen(script->data.events.items[i].name) > width)
+			width = strlen(script->data.events.items[i].name);
+	script->print.name_width = (unsigned)width;
+}
+
+static void set_style(struct script *script)
+{
+	struct print_config *print = &script->print;
+	struct text *lead = &script->lead;
+
+	if (print->fields & FIELD_PERIOD) {
+		text_dec(lead, 1, 10, ' ');
+		text_putc(lead, ' ');
+	}
+	if (print->fields & FIELD_EVENT) {
+		char name[32] = "instructions";
+
+		text_right(lead, strcat(name, print->modifier), print->name_width);
+		text_puts(lead, ": ");
+	}
+	text_putc(lead, 0);
+	print->style = (struct block_style){ .fields = print->fields, .lead = lead->data,
+					     .intel = script->args.intel };
+}
+
+int script_open(struct script *script, struct ptvm_error *error)
+{
+	struct print_config *print = &script->print;
+	int r;
+
+	r = script->args.pt ? open_raw(script, error) : open_recording(script, error);
+	if (!r)
+		r = parse_itrace(script, error);
+	if (!r)
+		r = parse_fields(script, error);
+	if (!r)
+		r = parse_selection(script, error);
+	if (r)
+		return r;
+	print->nanoseconds = script->args.nanoseconds || script->args.insn_trace ||
+			     script->args.call_trace || script->args.call_ret_trace;
+	print->relative_time = script->args.relative_time;
+	print->delta_time = script->args.delta_time;
+	print->machines = &script->machines;
+	print->sideband = script->sideband;
+	set_modifier(script);
+	set_name_width(script);
+	set_style(script);
+	script->nothing_wanted = print->times.count || print->cpus.count;
+	if (!script->args.pt && !script->data.have_pt && !script->args.dump &&
+	    !script->args.header_only)
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no Intel PT in this recording",
+				 script->data.path);
+	return script->lead.failed ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : 0;
+}
+
+void script_close(struct script *script)
+{
+	text_free(&script->lead);
+	sideband_free(script->sideband);
+	machines_free(&script->machines);
+	raw_trace_close(&script->raw);
+	perf_data_close(&script->data);
+}

@@ -1,0 +1,63 @@
+/* From the options of `ptvm script` to what the timeline needs. Not for others. */
+#pragma once
+
+#include <stdio.h>
+
+#include "decode/machine.h"
+#include "decode/perf_data.h"
+#include "decode/printer.h"
+#include "decode/raw_trace.h"
+#include "decode/script_options.h"
+#include "decode/sideband.h"
+
+enum { CODE_FILES_MAX = 64 };
+
+/** The options as given. */
+struct script_args {
+	const char *input, *insn_trace, *itrace, *times, *tids, *pids, *comms, *vcpus, *vmcs, *pt;
+	const char *cpus;   /* -C, or --cpu of a raw trace */
+	const char *fields; /* the last -F that replaces, */
+	const char *field_changes[16]; /* and those that add and take away */
+	unsigned field_change_count;
+	bool force, call_trace, call_ret_trace, dump, header, header_only;
+	bool show_switch, show_task, show_mmap, show_lost;
+	bool intel, nanoseconds, relative_time, delta_time, guest_only, host_only;
+	uint64_t max_lines, mtc_freq, nom_freq, cpuid_eax, cpuid_ebx;
+	struct machine_options machine;
+	struct { const char *text; bool raw; } code_files[CODE_FILES_MAX];
+	unsigned code_file_count;
+};
+
+/** Everything a run needs; zero-initialise, fill args, then script_open(). */
+struct script {
+	struct script_args args;
+	struct perf_data data;
+	struct raw_trace raw;
+	struct machines machines;
+	struct sideband *sideband;
+	struct pt_config raw_config;
+	struct print_config print;
+	struct text lead; /* of print.style */
+	char modifier[4];
+	const struct aux_queue *queues;
+	size_t queue_count;
+	bool nothing_wanted; /* the options leave no instruction to decode */
+};
+
+/** Callbacks of the option table; `context` is the struct script_args. */
+int script_fields(void *context, const char *value, struct ptvm_error *error);
+int script_cpu(void *context, const char *value, struct ptvm_error *error);
+int script_elf(void *context, const char *value, struct ptvm_error *error);
+int script_raw(void *context, const char *value, struct ptvm_error *error);
+
+/** Open what the options name and settle how to print. Errors name file or option. */
+int script_open(struct script *script, struct ptvm_error *error);
+
+/** Release everything; accepts zeroes and half-opened ones. */
+void script_close(struct script *script);
+
+/** --header: what the recording says of itself, as perf does. */
+int script_print_header(const struct script *script, FILE *out, struct ptvm_error *error);
+
+/** -D: every record and packet. */
+int script_dump(const struct script *script, FILE *out, struct ptvm_error *error);
