@@ -54,12 +54,10 @@ static struct aux_queue *find_queue(struct perf_data *data, const struct owner *
 	return &data->queues.items[owners[low].queue];
 }
 
-/* Where the kernel's count of bytes `offset` lies in the stream. */
-static uint64_t position_of(const struct aux_queue *queue, uint64_t offset)
+/* The last span that begins before the kernel's count of bytes `offset`; NULL if none. */
+static struct aux_span *span_before(const struct aux_queue *queue, uint64_t offset)
 {
-	const struct aux_span *span;
 	size_t low = 0, high = queue->count;
-	uint64_t into;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -69,36 +67,61 @@ static uint64_t position_of(const struct aux_queue *queue, uint64_t offset)
 		else
 			high = middle;
 	}
-	if (!low)
+	return low ? &queue->spans[low - 1] : NULL;
+}
+
+/* Where the kernel's count of bytes `offset` lies in the stream. */
+static uint64_t position_of(const struct aux_queue *queue, uint64_t offset)
+{
+	const struct aux_span *span = span_before(queue, offset);
+	uint64_t into;
+
+	if (!span)
 		return 0;
-	span = &queue->spans[low - 1];
 	into = offset - span->trace_offset;
 	return span->position + (into < span->size ? into : span->size);
 }
 
-static bool is_loss(const struct perf_data *data, const struct perf_record *record,
-		    struct perf_aux *ret)
+static bool is_pt_aux(const struct perf_data *data, const struct perf_record *record,
+		      struct perf_aux *ret)
 {
-	const uint64_t kinds = PERF_AUX_TRUNCATED | PERF_AUX_PARTIAL | PERF_AUX_COLLISION;
 	const struct perf_id *id = perf_data_id(data, record->id);
 
 	if (record->type != PERF_AUX || perf_aux_read(record, ret) < 0)
 		return false;
-	return (ret->flags & kinds) && (!id || data->events.items[id->event].is_pt);
+	return !id || data->events.items[id->event].is_pt;
+}
+
+/* The kernel wrote the record right after tracing had stopped: that dates the end of a span. In a
+ * snapshot the record's offset is where the buffer ended, and is repeated in the AUXTRACE. */
+static void note_stop(const struct perf_data *data, const struct aux_queue *queue,
+		      const struct perf_aux *aux, uint64_t time)
+{
+	uint64_t end = data->pt.snapshot ? aux->offset + 1 : aux->offset + aux->size;
+	struct aux_span *span = span_before(queue, end);
+
+	if (span && (data->pt.snapshot ? span->trace_offset == aux->offset
+				       : span->trace_offset + span->size == end))
+		span->stop_ns = time;
 }
 
 static int collect(struct perf_data *data, const struct owner *owners)
 {
+	const uint64_t lossy = PERF_AUX_TRUNCATED | PERF_AUX_PARTIAL | PERF_AUX_COLLISION;
+
 	for (size_t i = 0; i < data->records.count; i++) {
 		const struct perf_record *record = &data->records.items[i];
 		int32_t key = data->pt.per_cpu ? record->cpu : record->tid;
 		struct aux_queue *queue;
 		struct perf_aux aux;
 
-		if (!is_loss(data, record, &aux))
+		if (!is_pt_aux(data, record, &aux))
 			continue;
 		queue = find_queue(data, owners, key);
 		if (!queue)
+			continue;
+		note_stop(data, queue, &aux, record->time);
+		if (!(aux.flags & lossy))
 			continue;
 
 		struct aux_loss loss = {

@@ -13,6 +13,7 @@ struct aux_span {
 	uint64_t file_offset;
 	uint64_t trace_offset; /* in the kernel's count of AUX bytes; 0 unknown */
 	uint64_t reference; /* TSC read by the recorder after this was traced; 0 unknown */
+	uint64_t stop_ns;   /* perf's clock when the last of it had been traced; 0 unknown */
 	/* Data was lost (AUX truncated) or the buffer stands alone (snapshot, sample) just before
 	 * this span: no packet straddles into it, and time and flow have a gap here. */
 	bool lost_before;

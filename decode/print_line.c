@@ -160,10 +160,22 @@ void print_branch_from_insn(struct printer *printer, struct block *block, unsign
 	printer->to_insn = &block->insns[index];
 }
 
+/* The address space of an address in the present context. */
+static struct code_space *space_of(struct printer *printer, uint64_t ip)
+{
+	const struct machines *machines = printer->where.code->machines;
+	struct machine *machine = machines->host;
+
+	if (printer->context.nr)
+		machine = machines_guest(machines, printer->pid);
+	return code_space_get(printer->where.code, machine, printer->pid, ip,
+			      printer->context.bits);
+}
+
 void print_branch_from(struct printer *printer, uint64_t ip, uint32_t flags)
 {
 	if (begin_branch(printer, flags))
-		add_address(printer, printer->space, ip);
+		add_address(printer, ip ? space_of(printer, ip) : NULL, ip);
 }
 
 static void end_branch(struct printer *printer)
@@ -187,18 +199,6 @@ void print_branch_to(struct printer *printer, uint64_t ip)
 	text_puts(&printer->out, " => ");
 	if (!ip)
 		print_branch_settle(printer);
-}
-
-/* The target's name needs its address space: the one that the flow will be in. */
-static struct code_space *space_of(struct printer *printer, uint64_t ip)
-{
-	const struct machines *machines = printer->where.code->machines;
-	struct machine *machine = machines->host;
-
-	if (printer->context.nr)
-		machine = machines_guest(machines, printer->pid);
-	return code_space_get(printer->where.code, machine, printer->pid, ip,
-			      printer->context.bits);
 }
 
 void print_branch_settle(struct printer *printer)

@@ -1,35 +1,7 @@
 #include "decode/pt_clock.h"
 
-#include <string.h>
-
 /* A CYC ratio this far from the one that CBR tells is a measurement gone wrong: a quarter. */
 enum { RATIO_TOLERANCE = 4 };
-
-bool pt_offsets_find(const struct pt_offsets *offsets, uint64_t vmcs, uint64_t *ret)
-{
-	for (unsigned i = 0; i < offsets->count; i++) {
-		if (offsets->items[i].vmcs != vmcs)
-			continue;
-		*ret = offsets->items[i].offset;
-		return true;
-	}
-	return false;
-}
-
-void pt_offsets_set(struct pt_offsets *offsets, uint64_t vmcs, uint64_t offset)
-{
-	unsigned i = 0;
-
-	while (i < offsets->count && offsets->items[i].vmcs != vmcs)
-		i++;
-	if (i == PT_OFFSETS_MAX) {
-		i--;
-		memmove(offsets->items, offsets->items + 1, i * sizeof(offsets->items[0]));
-	} else if (i == offsets->count) {
-		offsets->count++;
-	}
-	offsets->items[i] = (struct pt_offset){ vmcs, offset };
-}
 
 void pt_clock_init(struct pt_clock *clock, const struct pt_config *config)
 {
@@ -38,8 +10,7 @@ void pt_clock_init(struct pt_clock *clock, const struct pt_config *config)
 		clock->known = true; /* time 0 throughout, plus cycles */
 }
 
-/* Ticks of the TSC in `ctc` ticks of the crystal: 64-bit unless hostile, so multiply first. */
-static uint64_t ctc_to_tsc(const struct pt_config *config, int64_t ctc)
+uint64_t pt_ctc_to_tsc(const struct pt_config *config, int64_t ctc)
 {
 	__int128 ticks = (__int128)ctc * config->ctc_n;
 
@@ -70,7 +41,7 @@ static uint64_t time_by_crystal(const struct pt_clock *clock, const struct pt_ts
 {
 	int16_t step = (int16_t)(group->ctc - clock->ctc16);
 
-	return clock->anchor + ctc_to_tsc(clock->config, clock->ctc + step) + group->fast;
+	return clock->anchor + pt_ctc_to_tsc(clock->config, clock->ctc + step) + group->fast;
 }
 
 static void set_anchor(struct pt_clock *clock, uint64_t tsc, const struct pt_tsc_group *group)
@@ -185,7 +156,7 @@ void pt_clock_mtc(struct pt_clock *clock, uint8_t payload)
 	clock->last_mtc = payload;
 	clock->ctc += (int64_t)delta << clock->config->mtc_shift;
 	clock->ctc16 = (uint16_t)(clock->ctc16 + (delta << clock->config->mtc_shift));
-	edge = clock->anchor + ctc_to_tsc(clock->config, clock->ctc);
+	edge = clock->anchor + pt_ctc_to_tsc(clock->config, clock->ctc);
 	/* A TSC may slip past the MTC it should precede, whose edge is then in the past. */
 	if (edge < clock->base)
 		return;

@@ -11,25 +11,9 @@
 #include <stdint.h>
 
 #include "decode/pt_config.h"
+#include "decode/pt_offsets.h"
 
-enum { PT_OFFSETS_MAX = 64, PT_CYC_SHIFT = 20 };
-
-#define PT_TSC_MASK (((uint64_t)1 << 56) - 1)
-#define PT_NO_VMCS (((uint64_t)1 << 40) - 1) /* payload of "no current VMCS" */
-
-/** TSC offsets seen so far, by VMCS (payload of the VMCS packet): guest = host + offset. */
-struct pt_offsets {
-	struct pt_offset {
-		uint64_t vmcs, offset;
-	} items[PT_OFFSETS_MAX];
-	unsigned count;
-};
-
-/** The offset of a VMCS; false when it is not known. */
-bool pt_offsets_find(const struct pt_offsets *offsets, uint64_t vmcs, uint64_t *ret);
-
-/** Remember an offset; a full table forgets the oldest. */
-void pt_offsets_set(struct pt_offsets *offsets, uint64_t vmcs, uint64_t offset);
+enum { PT_CYC_SHIFT = 20 };
 
 /** What a TSC packet and the packets around it say. */
 struct pt_tsc_group {
@@ -76,6 +60,9 @@ void pt_clock_lost(struct pt_clock *clock);
 
 /** Timing packets may have been lost (overflow): a known TSC offset is better than the crystal. */
 void pt_clock_doubt(struct pt_clock *clock);
+
+/** Ticks of the TSC in `ctc` ticks of the crystal; 0 where the ratio is not known. */
+uint64_t pt_ctc_to_tsc(const struct pt_config *config, int64_t ctc);
 
 /** A CYC packet: on by `cycles`; costs a multiplication. */
 static inline void pt_clock_cyc(struct pt_clock *clock, uint64_t cycles)

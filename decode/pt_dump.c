@@ -166,6 +166,13 @@ static void add_line(struct text *text, uint64_t offset, const uint8_t *data,
 	text_putc(text, '\n');
 }
 
+/* perf shows padding up to eight bytes as part of the packet before it. */
+static void take_padding(struct pt_packet *packet, const uint8_t *data, uint64_t size)
+{
+	while (packet->size < 8 && packet->size < size && !data[packet->size])
+		packet->size++;
+}
+
 void pt_dump(const uint8_t *data, uint64_t size, FILE *out)
 {
 	enum pt_block_context block = PT_NO_BLOCK;
@@ -178,6 +185,8 @@ void pt_dump(const uint8_t *data, uint64_t size, FILE *out)
 
 		if (pt_packet_read(data + offset, size - offset, block, &packet))
 			packet = (struct pt_packet){ .kind = PT_BAD, .size = 1 };
+		else
+			take_padding(&packet, data + offset, size - offset);
 		block = pt_block_after(block, &packet);
 		add_line(&text, offset, data + offset, &packet);
 		offset += packet.size;

@@ -2,9 +2,6 @@
 
 #include "decode/base/error.h"
 
-/* How far into a queue offsets are looked for before the first output. */
-enum { LEARN_BYTES = 32 << 20 };
-
 void pt_clock_feed(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,
 		   const struct pt_context *context, struct pt_tsc_group *group)
 {
@@ -16,6 +13,14 @@ void pt_clock_feed(struct pt_clock *clock, const struct aux_queue *queue, uint64
 	pt_clock_tsc(clock, group);
 }
 
+static void feed(struct pt_walk *walk, uint64_t position, struct pt_tsc_group *group)
+{
+	struct pt_context context = walk->context;
+
+	context.nr &= !walk->guest_clock;
+	pt_clock_feed(&walk->clock, walk->cursor.queue, position, &context, group);
+}
+
 void pt_walk_init(struct pt_walk *walk, const struct aux_queue *queue,
 		  const struct pt_config *config, const struct pt_offsets *offsets,
 		  uint64_t min_size)
@@ -24,7 +29,8 @@ void pt_walk_init(struct pt_walk *walk, const struct aux_queue *queue,
 
 	walk->config = config;
 	walk->min_size = min_size;
-	walk->ended = false;
+	walk->stop = 0;
+	walk->ended = walk->guest_clock = false;
 	walk->context = pt_context_unknown();
 	pt_clock_init(&walk->clock, config);
 	if (offsets)
@@ -59,8 +65,7 @@ static void take_psb(struct pt_walk *walk)
 	if (state.have_cbr)
 		pt_clock_cbr(&walk->clock, state.cbr);
 	if (state.have_tsc)
-		pt_clock_feed(&walk->clock, walk->cursor.queue, state.position, &walk->context,
-			      &state.tsc);
+		feed(walk, state.position, &state.tsc);
 }
 
 static void take_tsc(struct pt_walk *walk, const struct pt_packet *packet)
@@ -69,7 +74,7 @@ static void take_tsc(struct pt_walk *walk, const struct pt_packet *packet)
 	uint64_t position = pt_cursor_position(&walk->cursor);
 
 	pt_cursor_tma(&walk->cursor, &group);
-	pt_clock_feed(&walk->clock, walk->cursor.queue, position, &walk->context, &group);
+	feed(walk, position, &group);
 }
 
 static void take_packet(struct pt_walk *walk, const struct pt_packet *packet)
@@ -152,6 +157,8 @@ int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret)
 
 		skip_flow(walk);
 		position = pt_cursor_position(&walk->cursor);
+		if (walk->stop && position >= walk->stop)
+			return -PTVM_END;
 		r = pt_cursor_next(&walk->cursor, &packet);
 		if (r == -PTVM_END) {
 			walk->ended = true;
@@ -180,37 +187,4 @@ int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret)
 		take_psb(walk);
 	}
 	return -PTVM_END;
-}
-
-/* Whether a queue begins in a guest whose offset is not known. */
-static bool needs_offset(const struct aux_queue *queue, const struct pt_config *config,
-			 const struct pt_offsets *known)
-{
-	struct pt_packet packet;
-	struct pt_cursor cursor;
-	struct pt_psb_state state;
-	uint64_t offset;
-
-	pt_cursor_init(&cursor, queue, config, pt_psb_after(queue, 0));
-	if (pt_cursor_next(&cursor, &packet) || pt_cursor_psb(&cursor, &state))
-		return false;
-	return state.have_pip && state.nr && !pt_offsets_find(known, state.vmcs, &offset);
-}
-
-void pt_offsets_learn(const struct aux_queue *queues, size_t count, const struct pt_config *config,
-		      struct pt_offsets *ret)
-{
-	ret->count = 0;
-	for (size_t i = 0; config->tsc && i < count; i++) {
-		struct pt_segment segment;
-		struct pt_walk walk;
-
-		for (size_t k = 0; k < count && needs_offset(&queues[i], config, ret); k++) {
-			pt_walk_init(&walk, &queues[(i + k) % count], config, ret, 0);
-			while (!pt_walk_next(&walk, &segment) && segment.to < LEARN_BYTES &&
-			       needs_offset(&queues[i], config, &walk.clock.offsets))
-				;
-			*ret = walk.clock.offsets;
-		}
-	}
 }

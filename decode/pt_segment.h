@@ -29,7 +29,9 @@ struct pt_walk {
 	struct pt_context context;
 	struct pt_clock clock;
 	uint64_t min_size;
+	uint64_t stop; /* read no further than this; 0: to the end */
 	bool ended;
+	bool guest_clock; /* take guest TSCs as they are: the clock shows guest time */
 };
 
 /**
@@ -46,13 +48,6 @@ void pt_walk_init(struct pt_walk *walk, const struct aux_queue *queue,
 
 /** The next segment in order. Returns 0, or -PTVM_END after the last. */
 int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret);
-
-/**
- * Learn TSC offsets from the beginning of queues, as far as it takes to know those of every VMCS
- * met there.
- */
-void pt_offsets_learn(const struct aux_queue *queues, size_t count, const struct pt_config *config,
-		      struct pt_offsets *ret);
 
 /** Feed a PSB+ or stand-alone TSC to a clock: settles whose time it shows, and the reference. */
 void pt_clock_feed(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,

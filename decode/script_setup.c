@@ -84,7 +84,7 @@ static int open_recording(struct script *script, struct ptvm_error *error)
 	r = perf_data_open(path, data, error);
 	if (!r)
 		r = check_owner(&script->args, data, error);
-	if (!r)
+	if (!r && !script->args.dump)
 		r = machines_load(data, &script->args.machine, &script->machines, error);
 	if (!r && sideband_build(data, &script->sideband))
 		r = ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
@@ -238,7 +238,7 @@ static int parse_itrace(struct script *script, struct ptvm_error *error)
 	const char *text = args->itrace;
 
 	if (args->insn_trace)
-		text = "i0ns";
+		text = "i0nse";
 	else if (args->call_trace)
 		text = "cewp";
 	else if (args->call_ret_trace)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "decode/pt_offset_learn.h"
 #include "decode/pt_segment.h"
 
 /* Trace bytes that a segment has at least. */

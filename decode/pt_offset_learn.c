@@ -1,0 +1,126 @@
+#include "decode/pt_offset_learn.h"
+
+#include "decode/pt_segment.h"
+
+enum {
+	LEARN_BYTES = 32 << 20, /* how far into a queue to look */
+	LEARN_GROUPS = 4096,	/* PSB+ to look at for a host TSC */
+	CTC_RANGE = 1 << 16,	/* values of the crystal count that a TMA shows */
+};
+
+static bool read_psb(const struct aux_queue *queue, const struct pt_config *config,
+		     uint64_t position, struct pt_psb_state *ret)
+{
+	struct pt_packet packet;
+	struct pt_cursor cursor;
+
+	pt_cursor_init(&cursor, queue, config, position);
+	return !pt_cursor_next(&cursor, &packet) && packet.kind == PT_PSB &&
+	       !pt_cursor_psb(&cursor, ret);
+}
+
+/* Whether a queue begins in a guest whose offset is not known; `ret` is its PSB+ then. */
+static bool needs_offset(const struct aux_queue *queue, const struct pt_config *config,
+			 const struct pt_offsets *known, struct pt_psb_state *ret)
+{
+	uint64_t offset;
+
+	if (!read_psb(queue, config, pt_psb_after(queue, 0), ret))
+		return false;
+	return ret->have_pip && ret->nr && !pt_offsets_find(known, ret->vmcs, &offset);
+}
+
+/* Walk all queues, the one in need first, until they have shown the offset. */
+static void learn_by_walk(const struct aux_queue *queues, size_t count, size_t first,
+			  const struct pt_config *config, struct pt_offsets *offsets)
+{
+	const struct aux_queue *needy = &queues[first];
+	struct pt_psb_state state;
+
+	for (size_t k = 0; k < count && needs_offset(needy, config, offsets, &state); k++) {
+		struct pt_segment segment;
+		struct pt_walk walk;
+
+		pt_walk_init(&walk, &queues[(first + k) % count], config, offsets, 0);
+		while (!pt_walk_next(&walk, &segment) && segment.to < LEARN_BYTES &&
+		       needs_offset(needy, config, &walk.clock.offsets, &state))
+			;
+		*offsets = walk.clock.offsets;
+	}
+}
+
+/* A PSB+ of the host with TSC and TMA, in any queue. */
+static bool find_host_tsc(const struct aux_queue *queues, size_t count,
+			  const struct pt_config *config, struct pt_psb_state *ret)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t position = pt_psb_after(&queues[i], 0);
+
+		for (int n = 0; n < LEARN_GROUPS && position < queues[i].size; n++) {
+			if (read_psb(&queues[i], config, position, ret) && ret->have_pip &&
+			    !ret->nr && ret->have_tsc && ret->tsc.have_tma)
+				return true;
+			position = pt_psb_after(&queues[i], position + PT_PSB_SIZE);
+		}
+	}
+	return false;
+}
+
+/* The offset by the time when tracing stopped: walk to the end of a span in guest time. */
+static bool learn_by_stop(const struct aux_queue *queue, const struct pt_config *config,
+			  uint64_t *ret)
+{
+	struct pt_segment segment;
+	struct pt_walk walk;
+	size_t i = 0;
+
+	while (i < queue->count && !queue->spans[i].stop_ns)
+		i++;
+	if (i == queue->count || !config->conv.valid)
+		return false;
+	pt_walk_init(&walk, queue, config, NULL, UINT64_MAX);
+	walk.guest_clock = true;
+	walk.stop = queue->spans[i].position + queue->spans[i].size;
+	(void)pt_walk_next(&walk, &segment);
+	*ret = walk.clock.now - time_conv_tsc(&config->conv, queue->spans[i].stop_ns);
+	return walk.clock.known;
+}
+
+/* Of the host times that the crystal count allows at this PSB+, the one that makes the offset
+ * nearest to what is known roughly. */
+static uint64_t refine(const struct pt_psb_state *guest, const struct pt_psb_state *host,
+		       const struct pt_config *config, uint64_t rough)
+{
+	int64_t period = (int64_t)pt_ctc_to_tsc(config, CTC_RANGE);
+	uint64_t at = host->tsc.tsc - host->tsc.fast + guest->tsc.fast +
+		      pt_ctc_to_tsc(config, (int64_t)guest->tsc.ctc - host->tsc.ctc);
+	int64_t off = (int64_t)(((guest->tsc.tsc - at) - rough) << 8) >> 8;
+
+	if (period <= 0)
+		return rough;
+	off %= period;
+	if (off > period / 2)
+		off -= period;
+	else if (off < -period / 2)
+		off += period;
+	return rough + (uint64_t)off;
+}
+
+void pt_offsets_learn(const struct aux_queue *queues, size_t count, const struct pt_config *config,
+		      struct pt_offsets *ret)
+{
+	struct pt_psb_state guest, host;
+	uint64_t offset;
+
+	ret->count = 0;
+	for (size_t i = 0; config->tsc && i < count; i++) {
+		learn_by_walk(queues, count, i, config, ret);
+		if (!needs_offset(&queues[i], config, ret, &guest) ||
+		    !learn_by_stop(&queues[i], config, &offset))
+			continue;
+		if (guest.have_tsc && guest.tsc.have_tma &&
+		    find_host_tsc(queues, count, config, &host))
+			offset = refine(&guest, &host, config, offset);
+		pt_offsets_set(ret, guest.vmcs, offset & PT_TSC_MASK);
+	}
+}
