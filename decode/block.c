@@ -194,7 +194,7 @@ static enum block_end gather(struct code *code, const struct code_space *space, 
 
 static struct block *store(struct code *code, const struct draft *draft)
 {
-	struct block *block = arena_alloc(&code->arena, sizeof(*block));
+	struct block *block = arena_alloc_line(&code->arena, sizeof(*block));
 	struct insn *insns = arena_alloc(&code->arena, draft->count * sizeof(*insns));
 	uint64_t *pushes = arena_alloc(&code->arena, draft->push_count * sizeof(*pushes));
 

@@ -29,20 +29,22 @@ enum { BLOCK_MAX_INSNS = 128 };
 struct block_text;
 
 struct block {
+	/* what following the trace touches, in one cache line */
 	uint64_t ip;
-	uint64_t next, target;
 	struct block *successor[2]; /* not taken, taken (or the last target of an indirect branch) */
-	const struct insn *insns;
-	const uint64_t *pushes; /* return addresses of the calls in it, in order */
-	uint64_t from_ns, to_ns; /* the code was this in [from, to) */
-	struct block *chain;	/* in the cache's table */
-	struct block_text *lines, *addresses; /* block_text.h: prepared for printing */
-	struct code_space *space;
+	uint64_t next, target;
 	uint16_t count;		/* instructions */
 	uint16_t push_count;
 	uint8_t end;		/* enum block_end */
 	bool timed;		/* from_ns, to_ns are limits */
 	bool patched;		/* a jump label taken the other way than the image has it */
+	const struct insn *insns;
+	const uint64_t *pushes; /* return addresses of the calls in it, in order */
+
+	uint64_t from_ns, to_ns; /* the code was this in [from, to) */
+	struct block *chain;	/* in the cache's table */
+	struct block_text *lines, *addresses; /* block_text.h: prepared for printing */
+	struct code_space *space;
 };
 
 /** Code of one address space in one mode: the kernel of a machine, or one of its processes. */

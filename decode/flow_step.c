@@ -4,12 +4,10 @@
 
 #include "decode/base/error.h"
 
-void flow_tell_time(struct flow_run *run)
+void flow_add_time(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 
-	if (flow->clock.now == flow->told_time && flow->cycles == flow->told_cycles)
-		return;
 	flow_add(run, FLOW_TIME, flow->clock.now)->count =
 		(uint32_t)(flow->cycles - flow->told_cycles);
 	flow->told_time = flow->clock.now;
@@ -32,7 +30,7 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
 
-	flow_tell_time(run);
+	flow_add_time(run);
 	flow_add(run, FLOW_GAP, pt_cursor_position(&flow->cursor))->count = kind;
 	flow_add(run, FLOW_AT, ip);
 	flow->state = FLOW_LOST;
@@ -47,7 +45,7 @@ void flow_begin_at(struct flow_run *run, uint64_t ip)
 	struct pt_flow *flow = run->flow;
 
 	flow_commit_context(run);
-	flow_add(run, FLOW_BEGIN, ip);
+	flow_say(run, FLOW_BEGIN, ip);
 	flow->state = FLOW_RUNNING;
 	flow->ip = ip;
 	flow->block = NULL;
@@ -125,21 +123,29 @@ static bool pop(struct pt_flow *flow, uint64_t *ret)
 	return true;
 }
 
-/* The first `count` instructions of the block run; the calls among them are remembered. */
-static void emit_block(struct flow_run *run, struct block *block, unsigned count, bool taken)
+static void push_calls(struct pt_flow *flow, const struct block *block, unsigned count)
 {
-	struct flow_item *item = &run->batch->items[run->batch->count++];
-
-	*item = (struct flow_item){ .kind = FLOW_BLOCK, .flags = taken ? FLOW_TAKEN : 0,
-				    .count = count, .block = block };
-	if (count < block->count) {
-		for (unsigned i = 0, k = 0; i < count && k < block->push_count; i++)
-			if (insn_next(&block->insns[i]) == block->pushes[k])
-				push(run->flow, block->pushes[k++]);
+	if (count == block->count) {
+		for (unsigned k = 0; k < block->push_count; k++)
+			push(flow, block->pushes[k]);
 		return;
 	}
-	for (unsigned k = 0; k < block->push_count; k++)
-		push(run->flow, block->pushes[k]);
+	for (unsigned i = 0, k = 0; i < count && k < block->push_count; i++)
+		if (insn_next(&block->insns[i]) == block->pushes[k])
+			push(flow, block->pushes[k++]);
+}
+
+/* The first `count` instructions of the block run; the calls among them are remembered. */
+static inline void emit_block(struct flow_run *run, struct block *block, unsigned count, bool taken)
+{
+	run->flow->insns += count;
+	if (block->push_count)
+		push_calls(run->flow, block, count);
+	if (run->flow->gaps_only)
+		return;
+	run->batch->items[run->batch->count++] =
+		(struct flow_item){ .kind = FLOW_BLOCK, .flags = taken ? FLOW_TAKEN : 0,
+				    .count = count, .block = block };
 }
 
 /* Go on at `ip`, which the block leads to; remember where that is in the block if it stays so. */
@@ -199,7 +205,7 @@ static void return_by_bit(struct flow_run *run, bool bit)
 		flow_gap(run, GAP_MISMATCH, flow->ip);
 		return;
 	}
-	flow_add(run, FLOW_TO, ip);
+	flow_say(run, FLOW_TO, ip);
 	go(run, block, 1, ip);
 }
 
@@ -232,17 +238,43 @@ static void step_before_bit(struct flow_run *run)
 		flow_gap(run, GAP_MISMATCH, run->flow->ip);
 }
 
+/* As far as the bits lead along blocks that have been linked: nearly all there is. */
+static void run_linked(struct flow_run *run)
+{
+	struct pt_flow *flow = run->flow;
+	struct block *block = flow->block;
+	uint32_t count = flow->tnt_count;
+
+	while (count && block->end == BLOCK_CONDITIONAL && run->batch->count < FLOW_BATCH - 64) {
+		bool bit = flow->tnt >> (count - 1) & 1;
+		struct block *to = block->successor[bit];
+
+		if (!to)
+			break;
+		emit_block(run, block, block->count, bit);
+		block = to;
+		count--;
+	}
+	flow->tnt_count = count;
+	flow->block = block;
+	flow->ip = block->ip;
+}
+
 void flow_run_tnt(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 
+	flow->idle_blocks = 0;
 	while (flow->tnt_count && run->batch->count < FLOW_BATCH - 64) {
-		struct block *block = flow->block;
+		struct block *block;
 		bool bit;
 
-		if (flow->state != FLOW_RUNNING || (!block && !look_up(run)))
+		if (flow->state != FLOW_RUNNING || !have_block(run))
 			return;
+		run_linked(run);
 		block = flow->block;
+		if (!flow->tnt_count)
+			return;
 		if (block->end != BLOCK_CONDITIONAL && block->end != BLOCK_RETURN) {
 			step_before_bit(run);
 			continue;
@@ -344,12 +376,12 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	if (block->end == BLOCK_RETURN)
 		(void)pop(flow, &ignored);
 	if (block->end != BLOCK_FAR) {
-		flow_add(run, FLOW_TO, ip);
+		flow_say(run, FLOW_TO, ip);
 		go(run, block, 1, ip);
 		return;
 	}
 	flow_commit_context(run);
-	flow_add(run, FLOW_TO, ip);
+	flow_say(run, FLOW_TO, ip);
 	flow->ip = ip;
 	flow->block = NULL;
 }
@@ -388,7 +420,7 @@ void flow_end_by_branch(struct flow_run *run, uint64_t ip)
 				     !ip || block->target == ip;
 
 			emit_block(run, block, (unsigned)count, taken);
-			flow_add(run, FLOW_END, ip);
+			flow_say(run, FLOW_END, ip);
 			return;
 		}
 		if (!pass(run))

@@ -18,6 +18,16 @@ static inline struct flow_item *flow_add(struct flow_run *run, enum flow_kind ki
 	return item;
 }
 
+/** Append a FLOW_TIME. */
+void flow_add_time(struct flow_run *run);
+
+/** Append an item about flow, unless nobody asks for those. */
+static inline void flow_say(struct flow_run *run, enum flow_kind kind, uint64_t value)
+{
+	if (!run->flow->gaps_only)
+		(void)flow_add(run, kind, value);
+}
+
 /** Whether the batch takes what one more packet may add. */
 static inline bool flow_has_room(const struct flow_run *run)
 {
@@ -25,8 +35,15 @@ static inline bool flow_has_room(const struct flow_run *run)
 	       run->batch->context_count < FLOW_CONTEXTS - 4;
 }
 
-/** Say what time it is, if that has changed. */
-void flow_tell_time(struct flow_run *run);
+/** Say what time it is, if that has changed and the items that follow are about flow. */
+static inline void flow_tell_time(struct flow_run *run)
+{
+	const struct pt_flow *flow = run->flow;
+
+	if (!flow->gaps_only &&
+	    (flow->clock.now != flow->told_time || flow->cycles != flow->told_cycles))
+		flow_add_time(run);
+}
 
 /** Say what context holds from here on: the pending one becomes the present one. */
 void flow_commit_context(struct flow_run *run);

@@ -28,20 +28,20 @@ static void add_prefix(struct printer *printer)
 }
 
 /* Period and event name, in the columns of perf. */
-static void add_event(struct printer *printer, const char *name, uint64_t period)
+static void add_event(const struct print_config *config, struct text *text, const char *name,
+		      uint64_t period)
 {
-	const struct print_config *config = printer->config;
 	char full[64];
 
 	if (config->fields & FIELD_PERIOD && period) {
-		text_dec(&printer->out, period, 10, ' ');
-		text_putc(&printer->out, ' ');
+		text_dec(text, period, 10, ' ');
+		text_putc(text, ' ');
 	}
 	if (!(config->fields & FIELD_EVENT))
 		return;
 	(void)snprintf(full, sizeof(full), "%s%s", name, config->modifier);
-	text_right(&printer->out, full, config->name_width);
-	text_puts(&printer->out, ": ");
+	text_right(text, full, config->name_width);
+	text_puts(text, ": ");
 }
 
 static void add_ipc(struct printer *printer)
@@ -85,7 +85,7 @@ static void add_insn_line(struct printer *printer, const struct block *block, un
 	uint32_t fields = printer->config->fields;
 
 	add_prefix(printer);
-	add_event(printer, "instructions", period);
+	add_event(printer->config, &printer->out, "instructions", period);
 	if (fields & FIELD_FLAGS)
 		sample_flags_text(&printer->out, sample_flags_of(insn->class));
 	if (printer->config->insn_addr)
@@ -123,16 +123,35 @@ static bool passes_filter(const struct itrace *itrace, uint32_t flags)
 	return filter ? flags & filter : itrace->branches;
 }
 
+static void make_lead(const struct print_config *config, struct branch_lead *lead, uint32_t flags)
+{
+	lead->flags = flags;
+	lead->text.size = 0;
+	add_event(config, &lead->text, "branches", 1);
+	if (config->fields & FIELD_FLAGS)
+		sample_flags_text(&lead->text, flags);
+	if (config->fields & FIELD_IP)
+		text_putc(&lead->text, ' ');
+}
+
+/* Period, event and flags, up to the address: made once for each kind of branch. */
+static void add_branch_lead(struct printer *printer, uint32_t flags)
+{
+	struct branch_lead *lead = printer->leads;
+
+	while (lead->flags != flags && lead->flags && lead < printer->leads + BRANCH_LEADS - 1)
+		lead++;
+	if (lead->flags != flags)
+		make_lead(printer->config, lead, flags);
+	text_add(&printer->out, lead->text.data, lead->text.size);
+}
+
 static bool begin_branch(struct printer *printer, uint32_t flags)
 {
 	if (!passes_filter(&printer->config->itrace, flags) || !print_begin(printer))
 		return false;
 	add_prefix(printer);
-	add_event(printer, "branches", 1);
-	if (printer->config->fields & FIELD_FLAGS)
-		sample_flags_text(&printer->out, flags);
-	if (printer->config->fields & FIELD_IP)
-		text_putc(&printer->out, ' ');
+	add_branch_lead(printer, flags);
 	printer->to_pending = true;
 	printer->to_ip = 0;
 	printer->to_insn = NULL;
@@ -251,13 +270,13 @@ void print_vm_branch(struct printer *printer, uint64_t from, const struct insn *
 	struct pt_context after = printer->context;
 
 	printer->context = printer->branch_context;
-	printer->stale = true;
+	printer->stale = printer->place_stale = true;
 	print_branch_from(printer, from, flags);
 	if (printer->to_pending)
 		printer->to_insn = insn;
 	print_branch_to(printer, 0);
 	printer->context = after;
-	printer->stale = true;
+	printer->stale = printer->place_stale = true;
 	print_branch_from(printer, 0, flags);
 	if (printer->to_pending)
 		printer->to_insn = insn;

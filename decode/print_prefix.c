@@ -5,14 +5,15 @@
 
 #include "decode/base/vec.h"
 
-/* The thread on the CPU now, by the switch records; asked again only when the next switch is due. */
-static void update_thread(struct printer *printer)
+/* The thread on the CPU now, by the switch records; asked again only when the next switch is due.
+ * Returns whether it may be another one. */
+static bool update_thread(struct printer *printer)
 {
 	const struct flow_code *where = &printer->where;
 	size_t low = 0, high = where->switch_count;
 
-	if (where->pid >= 0 || !high || (printer->comm && printer->time_ns < printer->thread_until))
-		return;
+	if (where->pid >= 0 || !high || printer->time_ns < printer->thread_until)
+		return false;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -24,6 +25,7 @@ static void update_thread(struct printer *printer)
 	printer->pid = low ? where->switches[low - 1].pid : -1;
 	printer->tid = low ? where->switches[low - 1].tid : -1;
 	printer->thread_until = low < where->switch_count ? where->switches[low].time : UINT64_MAX;
+	return true;
 }
 
 /* A guest's threads are not known: perf shows the vCPU's thread by number. */
@@ -59,7 +61,8 @@ static bool in_names(const char *names, const char *comm)
 	return false;
 }
 
-static bool is_wanted(const struct printer *printer)
+/* Whether the options want this thread and side; times are another matter. */
+static bool is_wanted_place(const struct printer *printer)
 {
 	const struct print_config *config = printer->config;
 	int64_t vcpu = -1;
@@ -72,7 +75,6 @@ static bool is_wanted(const struct printer *printer)
 	       number_ranges_has(&config->tids, printer->tid) &&
 	       (!config->vcpus.count || (vcpu >= 0 && number_ranges_has(&config->vcpus, vcpu))) &&
 	       number_ranges_has(&config->vmcs, (int64_t)printer->context.vmcs) &&
-	       in_times(&config->times, printer->time_ns) &&
 	       in_names(config->comms, printer->comm);
 }
 
@@ -177,22 +179,31 @@ void prefix_end_run(struct printer *printer)
 	end_run(printer);
 }
 
+/* The part that changes with thread and context only. */
+static void refresh_place(struct printer *printer)
+{
+	update_comm(printer);
+	printer->place_stale = false;
+	printer->wanted_place = is_wanted_place(printer);
+	printer->prefix.size = 0;
+	add_machine(printer);
+	add_thread(printer);
+	add_place(printer);
+	printer->place_size = printer->prefix.size;
+}
+
 void prefix_refresh(struct printer *printer)
 {
 	if (printer->run_ns != printer->time_ns) {
 		end_run(printer);
 		printer->run_ns = printer->time_ns;
 	}
-	update_thread(printer);
-	update_comm(printer);
+	if (update_thread(printer) || printer->place_stale)
+		refresh_place(printer);
 	printer->stale = false;
-	printer->wanted = is_wanted(printer);
-	if (!printer->wanted)
-		return;
-	printer->prefix.size = 0;
-	add_machine(printer);
-	add_thread(printer);
-	add_place(printer);
-	if (printer->config->fields & FIELD_TIME)
+	printer->wanted = printer->wanted_place &&
+			  in_times(&printer->config->times, printer->time_ns);
+	printer->prefix.size = printer->place_size;
+	if (printer->wanted && printer->config->fields & FIELD_TIME)
 		add_time(printer);
 }

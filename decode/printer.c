@@ -14,7 +14,7 @@ void printer_init(struct printer *printer, const struct print_config *config,
 	printer->context = pt_context_unknown();
 	printer->pid = queue->pid;
 	printer->tid = queue->tid;
-	printer->stale = true;
+	printer->stale = printer->place_stale = true;
 	printer->skip = config->itrace.skip;
 	printer->until_sample = config->itrace.period;
 }
@@ -23,6 +23,8 @@ void printer_free(struct printer *printer)
 {
 	text_free(&printer->out);
 	text_free(&printer->prefix);
+	for (int i = 0; i < BRANCH_LEADS; i++)
+		text_free(&printer->leads[i].text);
 	vec_free(&printer->runs);
 	arena_free(&printer->prepared);
 }
@@ -276,7 +278,7 @@ static void take_context(struct printer *printer, const struct pt_context *conte
 	if (!printer->branch_block)
 		printer->branch_context = printer->context;
 	printer->context = *context;
-	printer->stale = true;
+	printer->stale = printer->place_stale = true;
 }
 
 static void take_gap(struct printer *printer, uint64_t ip)

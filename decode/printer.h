@@ -39,6 +39,8 @@ struct print_run {
 	size_t end;
 };
 
+enum { BRANCH_LEADS = 16 };
+
 struct printer {
 	const struct print_config *config;
 	const struct aux_queue *queue;
@@ -65,8 +67,14 @@ struct printer {
 	const char *comm;
 
 	/* the text that lines begin with, and whether they are wanted at all */
-	struct text prefix;
-	bool stale, wanted;
+	struct text prefix; /* thread and place, `place_size` bytes, then the time */
+	size_t place_size;
+	struct branch_lead {
+		uint32_t flags; /* 0: unused */
+		struct text text;
+	} leads[BRANCH_LEADS]; /* print_line.c */
+	bool stale, place_stale; /* time; or thread and context, too */
+	bool wanted, wanted_place;
 
 	uint64_t insns, cycles, last_insns, last_cycles; /* for IPC */
 	uint64_t until_sample, since_sample; /* instructions, for periods */

@@ -12,9 +12,13 @@ void pt_clock_init(struct pt_clock *clock, const struct pt_config *config)
 
 uint64_t pt_ctc_to_tsc(const struct pt_config *config, int64_t ctc)
 {
-	__int128 ticks = (__int128)ctc * config->ctc_n;
+	const int64_t small = (int64_t)1 << 31; /* a minute of crystal ticks; more need 128 bits */
 
-	return config->ctc_d ? (uint64_t)(ticks / config->ctc_d) : 0;
+	if (!config->ctc_d)
+		return 0;
+	if (ctc < small && ctc > -small)
+		return (uint64_t)(ctc * (int64_t)config->ctc_n / (int64_t)config->ctc_d);
+	return (uint64_t)((__int128)ctc * config->ctc_n / config->ctc_d);
 }
 
 static void move_to(struct pt_clock *clock, uint64_t tsc)
@@ -132,8 +136,7 @@ static void calibrate(struct pt_clock *clock, uint64_t edge)
 	if (clock->cbr && clock->config->max_nonturbo)
 		nominal = ((uint64_t)clock->config->max_nonturbo << PT_CYC_SHIFT) / clock->cbr;
 	if (clock->calibrating && clock->mtc_cycles && edge > clock->mtc_base) {
-		ratio = (uint64_t)(((__uint128_t)(edge - clock->mtc_base) << PT_CYC_SHIFT) /
-				   clock->mtc_cycles);
+		ratio = ((edge - clock->mtc_base) << PT_CYC_SHIFT) / clock->mtc_cycles;
 		if (!nominal || (ratio > nominal - nominal / RATIO_TOLERANCE &&
 				 ratio < nominal + nominal / RATIO_TOLERANCE))
 			clock->ratio = ratio;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "decode/base/bytes.h"
 #include "decode/base/error.h"
 #include "decode/flow_step.h"
 
@@ -30,7 +31,7 @@ unsigned gap_code(enum gap_kind kind)
 }
 
 void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
-		  const struct pt_config *config, const struct flow_code *where)
+		  const struct pt_config *config, const struct flow_code *where, bool gaps_only)
 {
 	memset(flow, 0, sizeof(*flow));
 	flow->config = config;
@@ -40,6 +41,7 @@ void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
 	flow->context = flow->next_context = segment->context;
 	flow->context.bits = 0; /* differs, so that the first thing told is the context */
 	flow->told_time = UINT64_MAX;
+	flow->gaps_only = gaps_only;
 	flow->state = FLOW_LOST;
 	pt_cursor_init(&flow->cursor, segment->queue, config, segment->from);
 }
@@ -66,10 +68,10 @@ static void take_tip(struct flow_run *run, const struct pt_packet *packet)
 	}
 	flow->at_fup = false;
 	if (flow->aborting)
-		flow_add(run, FLOW_ABORT, 0);
+		flow_say(run, FLOW_ABORT, 0);
 	flow->aborting = false;
 	flow_commit_context(run);
-	flow_add(run, FLOW_ASYNC, ip);
+	flow_say(run, FLOW_ASYNC, ip);
 	flow->ip = ip;
 	flow->block = NULL;
 }
@@ -96,7 +98,7 @@ static void take_pgd(struct flow_run *run, const struct pt_packet *packet)
 	if (!packet->count)
 		ip = 0;
 	if (flow->state == FLOW_RUNNING && flow->at_fup)
-		flow_add(run, FLOW_END_ASYNC, ip);
+		flow_say(run, FLOW_END_ASYNC, ip);
 	else if (flow->state == FLOW_RUNNING)
 		flow_end_by_branch(run, ip);
 	flow->state = FLOW_DISABLED;
@@ -108,8 +110,11 @@ static void take_pgd(struct flow_run *run, const struct pt_packet *packet)
 
 static void add_event(struct flow_run *run, const struct pt_packet *packet, bool with_ip)
 {
-	struct flow_item *item = flow_add(run, FLOW_EVENT, 0);
+	struct flow_item *item;
 
+	if (run->flow->gaps_only)
+		return;
+	item = flow_add(run, FLOW_EVENT, 0);
 	item->count = packet->kind;
 	item->extra = packet->count;
 	item->flags = with_ip ? FLOW_TAKEN : 0;
@@ -187,7 +192,7 @@ static void settle_psb(struct flow_run *run, const struct pt_psb_state *state)
 	if (flow->state == FLOW_RUNNING && state->have_ip)
 		(void)flow_walk_to(run, state->ip);
 	else if (flow->state == FLOW_RUNNING)
-		flow_add(run, FLOW_END_ASYNC, 0);
+		flow_say(run, FLOW_END_ASYNC, 0);
 	pt_context_update(&flow->next_context, state);
 	if (state->have_ip && flow->state != FLOW_RUNNING)
 		flow_begin_at(run, state->ip);
@@ -387,25 +392,49 @@ int flow_fetch_tip(struct flow_run *run, uint64_t *ret)
 	}
 }
 
-/* The packets that make up nearly all of a trace, one byte each, without a struct in between.
- * Returns false when the next one is not among them, or not safely in memory. */
+/* A TIP for the indirect branch or return that the flow stands at, which is nearly every TIP. */
+static bool take_fast_tip(struct flow_run *run, unsigned ipbytes)
+{
+	struct pt_flow *flow = run->flow;
+	struct pt_cursor *cursor = &flow->cursor;
+	unsigned size = pt_ip_size(ipbytes);
+	uint64_t payload;
+
+	if (!size || flow->state != FLOW_RUNNING || flow->at_fup || flow->fup_is_plain)
+		return false;
+	payload = load_le(cursor->p + 1, 8);
+	if (size < 8)
+		payload &= ((uint64_t)1 << 8 * size) - 1;
+	cursor->p += 1 + size;
+	flow_tell_time(run);
+	flow_take_branch(run, pt_ip_update(&cursor->last_ip, ipbytes, payload));
+	return true;
+}
+
+static void take_cycles(struct pt_flow *flow, uint64_t cycles, unsigned size)
+{
+	flow->cursor.p += size;
+	flow->cycles += cycles;
+	pt_clock_cyc(&flow->clock, cycles);
+}
+
+/* The packets that make up nearly all of a trace, without a struct in between. Returns false when
+ * the next one is not among them, or not safely in memory. */
 static bool take_fast(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 	struct pt_cursor *cursor = &flow->cursor;
+	const uint8_t *p = cursor->p;
 	uint8_t byte;
 
-	if (cursor->p >= cursor->window.limit || cursor->block)
+	if (p >= cursor->window.limit || cursor->window.end - p < PT_WINDOW_SLACK || cursor->block)
 		return false;
-	byte = *cursor->p;
-	if (!byte) {
-		cursor->p++;
-		return true;
-	}
+	byte = *p;
 	if (!(byte & 1) && byte != 2) {
 		cursor->p++;
+		if (!byte)
+			return true;
 		flow_tell_time(run);
-		flow->tnt_count = 0;
 		if (flow->state == FLOW_RUNNING) {
 			flow->tnt_count = 30 - (unsigned)__builtin_clz(byte);
 			flow->tnt = byte >> 1;
@@ -414,11 +443,15 @@ static bool take_fast(struct flow_run *run)
 		return true;
 	}
 	if ((byte & 7) == 3) {
-		cursor->p++;
-		flow->cycles += byte >> 3;
-		pt_clock_cyc(&flow->clock, byte >> 3);
+		take_cycles(flow, byte >> 3, 1);
 		return true;
 	}
+	if ((byte & 7) == 7 && !(p[1] & 1)) {
+		take_cycles(flow, (uint64_t)(byte >> 3 | p[1] >> 1 << 5), 2);
+		return true;
+	}
+	if ((byte & 0x1f) == 0x0d && byte >> 5 != 5 && byte >> 5 != 7)
+		return take_fast_tip(run, byte >> 5);
 	return false;
 }
 

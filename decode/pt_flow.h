@@ -111,6 +111,8 @@ struct pt_flow {
 	uint32_t idle_blocks; /* followed since the last packet */
 	const struct block *idle_mark; /* one of them */
 	uint64_t told_time, told_cycles, cycles;
+	uint64_t insns;   /* that ran so far */
+	bool gaps_only;	  /* nobody asks for blocks and times: items are about gaps and events */
 	bool at_fup;	  /* a FUP said where an event happened that a TIP is to follow */
 	bool fup_is_plain; /* the next FUP belongs to an event that changes no flow */
 	bool aborting;	  /* ... or to an abort */
@@ -120,9 +122,12 @@ struct pt_flow {
 	struct pt_packet fup_event; /* the event that the next FUP belongs to; kind PT_BAD: none */
 };
 
-/** Begin with a segment (copied). `config` and what `where` points to must outlive the flow. */
+/**
+ * Begin with a segment (copied). With `gaps_only` no FLOW_BLOCK, FLOW_TO and such are added, and
+ * FLOW_TIME only before a gap or event. `config` and what `where` points to must outlive the flow.
+ */
 void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
-		  const struct pt_config *config, const struct flow_code *where);
+		  const struct pt_config *config, const struct flow_code *where, bool gaps_only);
 
 /**
  * Fill a batch from empty. Returns 0, or -PTVM_END when the segment has ended with what is in it.

@@ -238,7 +238,7 @@ static int parse_itrace(struct script *script, struct ptvm_error *error)
 	const char *text = args->itrace;
 
 	if (args->insn_trace)
-		text = "i0nse";
+		text = "i0ns";
 	else if (args->call_trace)
 		text = "cewp";
 	else if (args->call_ret_trace)

@@ -32,6 +32,7 @@ struct timeline {
 	struct code code;
 	struct pt_offsets offsets;
 	bool full; /* --max-lines reached */
+	bool gaps_only; /* no event is wanted that is about flow */
 };
 
 static int write_all(struct timeline *timeline, const char *data, size_t size,
@@ -103,7 +104,8 @@ static void next_segment(struct timeline *timeline, struct source *source)
 			return;
 		}
 	} while (!is_wanted(timeline, source));
-	pt_flow_init(&source->flow, &source->segment, timeline->print->pt, &source->where);
+	pt_flow_init(&source->flow, &source->segment, timeline->print->pt, &source->where,
+		     timeline->gaps_only);
 	source->in_segment = true;
 }
 
@@ -129,6 +131,7 @@ static void refill(struct timeline *timeline, struct source *source)
 		}
 		if (pt_flow_run(&source->flow, &source->batch)) {
 			source->in_segment = false;
+			timeline->result->insns += source->flow.insns;
 			source->corrections += source->flow.clock.corrections -
 					       source->segment.clock.corrections;
 		}
@@ -204,6 +207,13 @@ static void init_source(struct timeline *timeline, struct source *source,
 	printer_init(&source->printer, print, queue, &source->where);
 }
 
+static bool is_about_gaps(const struct itrace *itrace)
+{
+	return !itrace->instructions && !itrace->branches && !itrace->calls && !itrace->returns &&
+	       !itrace->transactions && !itrace->ptwrites && !itrace->power &&
+	       !itrace->interrupts;
+}
+
 static void add_up(struct timeline *timeline)
 {
 	struct timeline_result *result = timeline->result;
@@ -213,7 +223,6 @@ static void add_up(struct timeline *timeline)
 
 		for (int kind = 0; kind < GAP_KINDS; kind++)
 			result->gaps[kind] += source->printer.gaps[kind];
-		result->insns += source->printer.insns;
 		result->corrections += source->corrections;
 	}
 }
@@ -229,6 +238,7 @@ int timeline_print(const struct aux_queue *queues, size_t count, const struct pr
 	timeline.sources = calloc(count ? count : 1, sizeof(*timeline.sources));
 	if (!timeline.sources)
 		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	timeline.gaps_only = is_about_gaps(&print->itrace);
 	code_init(&timeline.code, print->machines);
 	pt_offsets_learn(queues, count, print->pt, &timeline.offsets);
 	for (size_t i = 0; i < count; i++) {

@@ -123,7 +123,7 @@ static void decode_segment(const struct pt_segment *segment, const struct pt_con
 	struct pt_flow flow;
 	int r;
 
-	pt_flow_init(&flow, segment, config, where);
+	pt_flow_init(&flow, segment, config, where, false);
 	do {
 		r = pt_flow_run(&flow, batch);
 		for (uint32_t i = 0; list && i < batch->count; i++)

@@ -41,6 +41,14 @@ void *arena_alloc(struct arena *arena, size_t size)
 	return p;
 }
 
+void *arena_alloc_line(struct arena *arena, size_t size)
+{
+	enum { LINE = 64 };
+	uintptr_t p = (uintptr_t)arena_alloc(arena, size + LINE - ALIGN);
+
+	return (void *)((p + LINE - 1) & ~(uintptr_t)(LINE - 1));
+}
+
 char *arena_strndup(struct arena *arena, const char *text, size_t length)
 {
 	char *copy = arena_alloc(arena, length + 1);

@@ -15,6 +15,9 @@ struct arena {
 /** `size` zeroed bytes, aligned to 16; NULL when memory is out. */
 void *arena_alloc(struct arena *arena, size_t size);
 
+/** As arena_alloc(), aligned to a cache line of 64 bytes. */
+void *arena_alloc_line(struct arena *arena, size_t size);
+
 /** A copy of the first `length` bytes of `text`, NUL added; NULL when memory is out. */
 char *arena_strndup(struct arena *arena, const char *text, size_t length);
 
