@@ -210,6 +210,8 @@ int pt_cursor_psb(struct pt_cursor *cursor, struct pt_psb_state *ret)
 			ret->have_ip = packet.count != 0;
 			ret->ip = pt_cursor_ip(cursor, &packet);
 		}
+		if (packet.kind == PT_TSC)
+			ret->tsc_position = before;
 		note(ret, &packet);
 	}
 	if (ret->have_ip && peek_ip_packet(cursor).kind == PT_TIP_PGE)
