@@ -114,16 +114,7 @@ static void push(struct pt_flow *flow, uint64_t ip)
 		flow->return_count++;
 }
 
-static bool pop(struct pt_flow *flow, uint64_t *ret)
-{
-	if (!flow->return_count)
-		return false;
-	flow->return_count--;
-	*ret = flow->returns[--flow->return_top % RETURN_STACK];
-	return true;
-}
-
-static void push_calls(struct pt_flow *flow, const struct block *block, unsigned count)
+void flow_push_calls(struct pt_flow *flow, const struct block *block, unsigned count)
 {
 	if (count == block->count) {
 		for (unsigned k = 0; k < block->push_count; k++)
@@ -140,7 +131,7 @@ static inline void emit_block(struct flow_run *run, struct block *block, unsigne
 {
 	run->flow->insns += count;
 	if (block->push_count)
-		push_calls(run->flow, block, count);
+		flow_push_calls(run->flow, block, count);
 	if (run->flow->gaps_only)
 		return;
 	run->batch->items[run->batch->count++] =
@@ -201,7 +192,7 @@ static void return_by_bit(struct flow_run *run, bool bit)
 	uint64_t ip;
 
 	emit_block(run, block, block->count, true); /* its own calls are on the stack first */
-	if (!bit || !pop(flow, &ip)) {
+	if (!bit || !flow_pop(flow, &ip)) {
 		flow_gap(run, GAP_MISMATCH, flow->ip);
 		return;
 	}
@@ -238,28 +229,6 @@ static void step_before_bit(struct flow_run *run)
 		flow_gap(run, GAP_MISMATCH, run->flow->ip);
 }
 
-/* As far as the bits lead along blocks that have been linked: nearly all there is. */
-static void run_linked(struct flow_run *run)
-{
-	struct pt_flow *flow = run->flow;
-	struct block *block = flow->block;
-	uint32_t count = flow->tnt_count;
-
-	while (count && block->end == BLOCK_CONDITIONAL && run->batch->count < FLOW_BATCH - 64) {
-		bool bit = flow->tnt >> (count - 1) & 1;
-		struct block *to = block->successor[bit];
-
-		if (!to)
-			break;
-		emit_block(run, block, block->count, bit);
-		block = to;
-		count--;
-	}
-	flow->tnt_count = count;
-	flow->block = block;
-	flow->ip = block->ip;
-}
-
 void flow_run_tnt(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
@@ -271,10 +240,7 @@ void flow_run_tnt(struct flow_run *run)
 
 		if (flow->state != FLOW_RUNNING || !have_block(run))
 			return;
-		run_linked(run);
 		block = flow->block;
-		if (!flow->tnt_count)
-			return;
 		if (block->end != BLOCK_CONDITIONAL && block->end != BLOCK_RETURN) {
 			step_before_bit(run);
 			continue;
@@ -374,7 +340,7 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	}
 	emit_block(run, block, block->count, true);
 	if (block->end == BLOCK_RETURN)
-		(void)pop(flow, &ignored);
+		(void)flow_pop(flow, &ignored);
 	if (block->end != BLOCK_FAR) {
 		flow_say(run, FLOW_TO, ip);
 		go(run, block, 1, ip);

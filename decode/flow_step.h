@@ -28,6 +28,25 @@ static inline void flow_say(struct flow_run *run, enum flow_kind kind, uint64_t 
 		(void)flow_add(run, kind, value);
 }
 
+/** Remember the return addresses of the calls among the first `count` instructions of a block. */
+void flow_push_calls(struct pt_flow *flow, const struct block *block, unsigned count);
+
+/** The return address of the last call that has not returned; false when there is none. */
+static inline bool flow_pop(struct pt_flow *flow, uint64_t *ret)
+{
+	if (!flow->return_count)
+		return false;
+	flow->return_count--;
+	*ret = flow->returns[--flow->return_top % RETURN_STACK];
+	return true;
+}
+
+/**
+ * Take packets as long as they are of the common kinds and lead along linked blocks; pt_flow.c
+ * does the same with any packet, one at a time. Does nothing where that is not so.
+ */
+void flow_run_fast(struct flow_run *run);
+
 /** Whether the batch takes what one more packet may add. */
 static inline bool flow_has_room(const struct flow_run *run)
 {

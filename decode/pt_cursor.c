@@ -75,15 +75,21 @@ int pt_cursor_next(struct pt_cursor *cursor, struct pt_packet *ret)
 {
 	int r;
 
-	do {
+	for (;;) {
 		while (cursor->p >= cursor->window.limit) {
 			r = next_window(cursor);
 			if (r)
 				return r;
 		}
+		if (!*cursor->p) {
+			cursor->p++;
+			continue;
+		}
 		r = pt_packet_read(cursor->p, (size_t)(cursor->window.end - cursor->p),
 				   cursor->block, ret);
-	} while (r == -PTVM_BAD_PACKET && skip_bad_tma(cursor));
+		if (r != -PTVM_BAD_PACKET || !skip_bad_tma(cursor))
+			break;
+	}
 	if (r == -PTVM_END)
 		return cut_short(cursor);
 	if (r)
@@ -106,7 +112,6 @@ static struct pt_packet peek_ip_packet(const struct pt_cursor *cursor)
 		if (pt_cursor_next(&ahead, &packet))
 			return (struct pt_packet){ .kind = PT_BAD };
 		switch (packet.kind) {
-		case PT_PAD: i--; break;
 		case PT_MODE_EXEC:
 		case PT_MODE_TSX:
 		case PT_TSC:
@@ -164,7 +169,6 @@ static void note(struct pt_psb_state *state, const struct pt_packet *packet)
 static bool may_be_in_psb(enum pt_packet_kind kind)
 {
 	switch (kind) {
-	case PT_PAD:
 	case PT_TSC:
 	case PT_TMA:
 	case PT_MTC:
@@ -224,7 +228,7 @@ void pt_cursor_tma(struct pt_cursor *cursor, struct pt_tsc_group *group)
 	uint64_t before = pt_cursor_position(cursor);
 	struct pt_packet packet;
 
-	/* MTC, CBR, CYC and PAD may lie between the two */
+	/* MTC, CBR and CYC may lie between the two */
 	for (int i = 0; i < 8; i++) {
 		if (pt_cursor_next(cursor, &packet))
 			break;
@@ -236,7 +240,7 @@ void pt_cursor_tma(struct pt_cursor *cursor, struct pt_tsc_group *group)
 				break;
 			return;
 		}
-		if (packet.kind != PT_PAD && packet.kind != PT_MTC && packet.kind != PT_CBR &&
+		if (packet.kind != PT_MTC && packet.kind != PT_CBR &&
 		    packet.kind != PT_CYC)
 			break;
 	}

@@ -31,7 +31,7 @@ static inline uint64_t pt_cursor_position(const struct pt_cursor *cursor)
 void pt_cursor_seek(struct pt_cursor *cursor, uint64_t position);
 
 /**
- * Read the next packet and step over it.
+ * Read the next packet that is not a PAD and step over it.
  *
  * Returns 0; -PTVM_END at the end of the queue (also in a packet that the end cuts short);
  * -PTVM_INCONSISTENT where data was lost: the cursor stands behind the loss; or -PTVM_BAD_PACKET:

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "decode/base/bytes.h"
 #include "decode/base/error.h"
 #include "decode/flow_step.h"
 
@@ -376,7 +375,6 @@ int flow_fetch_tip(struct flow_run *run, uint64_t *ret)
 		if (pt_cursor_next(&flow->cursor, &packet))
 			return -PTVM_INCONSISTENT;
 		switch (packet.kind) {
-		case PT_PAD: break;
 		case PT_TSC:
 		case PT_MTC:
 		case PT_CYC:
@@ -392,69 +390,6 @@ int flow_fetch_tip(struct flow_run *run, uint64_t *ret)
 	}
 }
 
-/* A TIP for the indirect branch or return that the flow stands at, which is nearly every TIP. */
-static bool take_fast_tip(struct flow_run *run, unsigned ipbytes)
-{
-	struct pt_flow *flow = run->flow;
-	struct pt_cursor *cursor = &flow->cursor;
-	unsigned size = pt_ip_size(ipbytes);
-	uint64_t payload;
-
-	if (!size || flow->state != FLOW_RUNNING || flow->at_fup || flow->fup_is_plain)
-		return false;
-	payload = load_le(cursor->p + 1, 8);
-	if (size < 8)
-		payload &= ((uint64_t)1 << 8 * size) - 1;
-	cursor->p += 1 + size;
-	flow_tell_time(run);
-	flow_take_branch(run, pt_ip_update(&cursor->last_ip, ipbytes, payload));
-	return true;
-}
-
-static void take_cycles(struct pt_flow *flow, uint64_t cycles, unsigned size)
-{
-	flow->cursor.p += size;
-	flow->cycles += cycles;
-	pt_clock_cyc(&flow->clock, cycles);
-}
-
-/* The packets that make up nearly all of a trace, without a struct in between. Returns false when
- * the next one is not among them, or not safely in memory. */
-static bool take_fast(struct flow_run *run)
-{
-	struct pt_flow *flow = run->flow;
-	struct pt_cursor *cursor = &flow->cursor;
-	const uint8_t *p = cursor->p;
-	uint8_t byte;
-
-	if (p >= cursor->window.limit || cursor->window.end - p < PT_WINDOW_SLACK || cursor->block)
-		return false;
-	byte = *p;
-	if (!(byte & 1) && byte != 2) {
-		cursor->p++;
-		if (!byte)
-			return true;
-		flow_tell_time(run);
-		if (flow->state == FLOW_RUNNING) {
-			flow->tnt_count = 30 - (unsigned)__builtin_clz(byte);
-			flow->tnt = byte >> 1;
-			flow->at_fup = false;
-		}
-		return true;
-	}
-	if ((byte & 7) == 3) {
-		take_cycles(flow, byte >> 3, 1);
-		return true;
-	}
-	if ((byte & 7) == 7 && !(p[1] & 1)) {
-		take_cycles(flow, (uint64_t)(byte >> 3 | p[1] >> 1 << 5), 2);
-		return true;
-	}
-	if ((byte & 0x1f) == 0x0d && byte >> 5 != 5 && byte >> 5 != 7)
-		return take_fast_tip(run, byte >> 5);
-	return false;
-}
-
 static int end_segment(struct pt_flow *flow)
 {
 	flow->state = FLOW_DONE;
@@ -468,8 +403,6 @@ static int take_next(struct flow_run *run)
 	uint64_t position;
 	int r;
 
-	if (take_fast(run))
-		return 0;
 	/* the PSB at the end is read for the address that it states */
 	position = pt_cursor_position(&flow->cursor);
 	if (position >= flow->segment.to && !(flow->segment.to_psb && position == flow->segment.to))
@@ -502,11 +435,14 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 	if (!flow->context.bits)
 		start(&run);
 	while (flow_has_room(&run)) {
+		if (flow->state == FLOW_DONE)
+			return -PTVM_END;
 		if (flow->tnt_count && flow->state == FLOW_RUNNING) {
 			flow_run_tnt(&run);
 			continue;
 		}
-		if (flow->state == FLOW_DONE || take_next(&run))
+		flow_run_fast(&run);
+		if (!flow->tnt_count && take_next(&run))
 			return -PTVM_END;
 	}
 	return 0;

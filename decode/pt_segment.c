@@ -110,7 +110,9 @@ static void skip_flow(struct pt_walk *walk)
 		uint8_t byte = *p;
 
 		if (!(byte & 1) && byte != 2) {
-			p++;
+			do
+				byte = *++p;
+			while (p < limit && !(byte & 1) && byte != 2);
 		} else if ((byte & 3) == 3 && !(byte & 4)) {
 			pt_clock_cyc(&walk->clock, byte >> 3);
 			p++;
