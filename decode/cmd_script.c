@@ -33,7 +33,8 @@ static int parse_options(struct script_args *args, int argc, char **argv, struct
 		  "guests' roots, mounted as DIR/PID" },
 		{ 0, "guestvmlinux", OPT_STRING, &args->machine.guest_vmlinux, "FILE",
 		  "the guest's vmlinux" },
-		{ 'k', "vmlinux", OPT_STRING, &args->machine.vmlinux, "FILE", "the host's vmlinux" },
+		{ 'k', "vmlinux", OPT_STRING, &args->machine.vmlinux, "FILE",
+		  "the host's vmlinux" },
 		{ 0, "kallsyms", OPT_STRING, &args->machine.kallsyms, "FILE",
 		  "the host's kallsyms" },
 		{ 0, "symfs", OPT_STRING, &args->machine.symfs, "DIR",
@@ -45,8 +46,10 @@ static int parse_options(struct script_args *args, int argc, char **argv, struct
 		{ 0, "call-ret-trace", OPT_FLAG, &args->call_ret_trace, NULL,
 		  "every call and return, indented" },
 		{ 0, "itrace", OPT_STRING, &args->itrace, "LETTERS",
-		  "kinds of events: i(PERIOD) instructions, b branches, c calls, r returns, e errors, "
-		  "p power, w ptwrite, x transactions, I interrupts, s(N) skip, q quick, A", .missing = "" },
+		  "kinds of events: i(PERIOD) instructions, b branches, c calls, r returns, e "
+		  "errors, "
+		  "p power, w ptwrite, x transactions, I interrupts, s(N) skip, q quick, A",
+		  .missing = "" },
 		{ 'F', "fields", OPT_CALL, args, "LIST", "fields of a line; +F and -F change them",
 		  .call = script_fields },
 		{ 'D', "dump-raw-trace", OPT_FLAG, &args->dump, NULL,
@@ -60,11 +63,13 @@ static int parse_options(struct script_args *args, int argc, char **argv, struct
 		{ 0, "intel", OPT_FLAG, &args->intel, NULL, "Intel syntax instead of AT&T" },
 		{ 0, "ns", OPT_FLAG, &args->nanoseconds, NULL, "times with nine digits" },
 		{ 0, "reltime", OPT_FLAG, &args->relative_time, NULL, "times since the first" },
-		{ 0, "deltatime", OPT_FLAG, &args->delta_time, NULL, "times since the former line" },
+		{ 0, "deltatime", OPT_FLAG, &args->delta_time, NULL,
+		  "times since the former line" },
 		{ 0, NULL, OPT_HEADING, NULL, NULL, "Selection" },
 		{ 0, "time", OPT_STRING, &args->times, "RANGES", "START,STOP or 10%-20%" },
 		{ 'C', "cpu", OPT_CALL, args, "LIST",
-		  "CPUs; with --pt, FAMILY/MODEL[/STEPPING] of the traced one", .call = script_cpu },
+		  "CPUs; with --pt, FAMILY/MODEL[/STEPPING] of the traced one",
+		  .call = script_cpu },
 		{ 0, "tid", OPT_STRING, &args->tids, "LIST", "threads" },
 		{ 0, "pid", OPT_STRING, &args->pids, "LIST", "processes" },
 		{ 'c', "comms", OPT_STRING, &args->comms, "NAMES", "threads by name" },
@@ -79,7 +84,8 @@ static int parse_options(struct script_args *args, int argc, char **argv, struct
 		{ 0, "raw", OPT_CALL, args, "FILE[:FROM-TO]:ADDRESS", "code", .call = script_raw },
 		{ 0, "mtc-freq", OPT_U64, &args->mtc_freq, "N", "MTC period, as in IA32_RTIT_CTL" },
 		{ 0, "nom-freq", OPT_U64, &args->nom_freq, "N", "nominal frequency in 100 MHz" },
-		{ 0, "cpuid-0x15.eax", OPT_U64, &args->cpuid_eax, "N", "crystal ratio, denominator" },
+		{ 0, "cpuid-0x15.eax", OPT_U64, &args->cpuid_eax, "N",
+		  "crystal ratio, denominator" },
 		{ 0, "cpuid-0x15.ebx", OPT_U64, &args->cpuid_ebx, "N", "crystal ratio, numerator" },
 		{ 0 },
 	};
@@ -95,12 +101,14 @@ static int parse_options(struct script_args *args, int argc, char **argv, struct
 	return left;
 }
 
-/* What went wrong, once per kind: the lines about each are in the output where they were asked for. */
+/* What went wrong, once per kind: the lines about each are in the output where they were asked for.
+ */
 static void report_gaps(const struct timeline_result *result)
 {
 	for (int kind = 0; kind < GAP_KINDS; kind++)
 		if (result->gaps[kind])
-			(void)fprintf(stderr, "ptvm script: %" PRIu64 " instruction trace errors: %s\n",
+			(void)fprintf(stderr,
+				      "ptvm script: %" PRIu64 " instruction trace errors: %s\n",
 				      result->gaps[kind], gap_text((enum gap_kind)kind));
 	if (result->corrections)
 		(void)fprintf(stderr,

@@ -41,7 +41,8 @@ struct machines {
 	/* By machine pid, the default guest (pid 0) first if there is one. */
 	struct machine **guests;
 	size_t guest_count, guest_room;
-	bool one_for_all; /* guests run the host's code: it was given by hand, for whoever runs it */
+	bool one_for_all; /* guests run the host's code: it was given by hand, for whoever runs it
+			   */
 };
 
 /**

@@ -13,15 +13,39 @@
 #include "decode/pt_config.h"
 
 enum perf_record_type {
-	PERF_MMAP = 1, PERF_LOST = 2, PERF_COMM = 3, PERF_EXIT = 4, PERF_FORK = 7,
-	PERF_SAMPLE = 9, PERF_MMAP2 = 10, PERF_AUX = 11, PERF_ITRACE_START = 12,
-	PERF_LOST_SAMPLES = 13, PERF_SWITCH = 14, PERF_SWITCH_CPU_WIDE = 15, PERF_NAMESPACES = 16,
-	PERF_KSYMBOL = 17, PERF_BPF_EVENT = 18, PERF_CGROUP = 19, PERF_TEXT_POKE = 20,
-	PERF_HEADER_ATTR = 64, PERF_TRACING_DATA = 66, PERF_HEADER_BUILD_ID = 67,
-	PERF_FINISHED_ROUND = 68, PERF_ID_INDEX = 69, PERF_AUXTRACE_INFO = 70, PERF_AUXTRACE = 71,
-	PERF_AUXTRACE_ERROR = 72, PERF_THREAD_MAP = 73, PERF_CPU_MAP = 74, PERF_EVENT_UPDATE = 78,
-	PERF_TIME_CONV = 79, PERF_HEADER_FEATURE = 80, PERF_COMPRESSED = 81,
-	PERF_FINISHED_INIT = 82, PERF_COMPRESSED2 = 83,
+	PERF_MMAP = 1,
+	PERF_LOST = 2,
+	PERF_COMM = 3,
+	PERF_EXIT = 4,
+	PERF_FORK = 7,
+	PERF_SAMPLE = 9,
+	PERF_MMAP2 = 10,
+	PERF_AUX = 11,
+	PERF_ITRACE_START = 12,
+	PERF_LOST_SAMPLES = 13,
+	PERF_SWITCH = 14,
+	PERF_SWITCH_CPU_WIDE = 15,
+	PERF_NAMESPACES = 16,
+	PERF_KSYMBOL = 17,
+	PERF_BPF_EVENT = 18,
+	PERF_CGROUP = 19,
+	PERF_TEXT_POKE = 20,
+	PERF_HEADER_ATTR = 64,
+	PERF_TRACING_DATA = 66,
+	PERF_HEADER_BUILD_ID = 67,
+	PERF_FINISHED_ROUND = 68,
+	PERF_ID_INDEX = 69,
+	PERF_AUXTRACE_INFO = 70,
+	PERF_AUXTRACE = 71,
+	PERF_AUXTRACE_ERROR = 72,
+	PERF_THREAD_MAP = 73,
+	PERF_CPU_MAP = 74,
+	PERF_EVENT_UPDATE = 78,
+	PERF_TIME_CONV = 79,
+	PERF_HEADER_FEATURE = 80,
+	PERF_COMPRESSED = 81,
+	PERF_FINISHED_INIT = 82,
+	PERF_COMPRESSED2 = 83,
 };
 
 /** One event of the recording: an attr with its ids. */
@@ -80,19 +104,19 @@ struct perf_id {
 
 /** One record, and what its trailer (or sample) says of it. */
 struct perf_record {
-	const uint8_t *data;  /* the 8-byte header and what follows; `size` bytes readable */
-	uint64_t file_offset; /* of the record, or of the COMPRESSED record that holds it */
-	uint64_t time;	      /* ns of perf's clock; 0 none (synthesized at the start) */
-	uint64_t id;	      /* sample id; 0 none */
+	const uint8_t *data;   /* the 8-byte header and what follows; `size` bytes readable */
+	uint64_t file_offset;  /* of the record, or of the COMPRESSED record that holds it */
+	uint64_t time;         /* ns of perf's clock; 0 none (synthesized at the start) */
+	uint64_t id;           /* sample id; 0 none */
 	int32_t pid, tid, cpu; /* -1 unknown */
-	uint32_t machine_pid; /* from ID_INDEX; 0 the host */
+	uint32_t machine_pid;  /* from ID_INDEX; 0 the host */
 	uint16_t type, misc, size;
 };
 
 /** A build id that the recording knows of a file. */
 struct perf_build_id {
 	uint16_t cpumode; /* 1 kernel, 2 user, 4 guest kernel, 5 guest user */
-	int32_t pid;	  /* -1 host, 0 default guest, otherwise the machine */
+	int32_t pid;      /* -1 host, 0 default guest, otherwise the machine */
 	uint8_t id[20], id_size;
 	const char *filename;
 };
@@ -117,24 +141,45 @@ struct perf_id_entry {
 struct perf_sample;
 
 struct perf_data {
-	char *path;	 /* as the user gave it */
-	char *directory; /* the recording's directory, NULL for a single file or a pipe */
-	char *file_path; /* of the data file; "-" for a pipe */
+	char *path;        /* as the user gave it */
+	char *directory;   /* the recording's directory, NULL for a single file or a pipe */
+	char *file_path;   /* of the data file; "-" for a pipe */
 	struct bytes file; /* mapped (or spooled) whole; valid until perf_data_close() */
 	bool is_pipe, is_mapped, truncated, is_timeless;
 	uint64_t data_offset, data_size;
-	struct { struct perf_event *items; size_t count, room; } events;
+	struct {
+		struct perf_event *items;
+		size_t count, room;
+	} events;
 	size_t id_total; /* ids of all events */
-	struct { struct perf_record *items; size_t count, room; } records; /* sorted by time, stable */
-	struct { struct aux_queue *items; size_t count, room; } queues;	   /* sorted by index */
-	struct { struct perf_build_id *items; size_t count, room; } build_ids;
-	struct { struct perf_id_entry *items; size_t count, room; } id_index;
-	struct { struct perf_id *items; size_t count, room; } ids;	   /* sorted by id */
-	struct { uint64_t *items; size_t count, room; } aux_index; /* offsets of AUXTRACE records */
+	struct {
+		struct perf_record *items;
+		size_t count, room;
+	} records; /* sorted by time, stable */
+	struct {
+		struct aux_queue *items;
+		size_t count, room;
+	} queues; /* sorted by index */
+	struct {
+		struct perf_build_id *items;
+		size_t count, room;
+	} build_ids;
+	struct {
+		struct perf_id_entry *items;
+		size_t count, room;
+	} id_index;
+	struct {
+		struct perf_id *items;
+		size_t count, room;
+	} ids; /* sorted by id */
+	struct {
+		uint64_t *items;
+		size_t count, room;
+	} aux_index; /* offsets of AUXTRACE records */
 	struct perf_features features;
 	struct pt_config pt;
 	struct bytes auxtrace_info; /* the first such record's body */
-	bool have_pt; /* an AUXTRACE_INFO of Intel PT was seen */
+	bool have_pt;               /* an AUXTRACE_INFO of Intel PT was seen */
 	/* What could not be read, by kind, for one line at the end. */
 	uint64_t unknown_records, unknown_ids, bad_records, lost_records, bad_features;
 	uint64_t skipped_bytes; /* of the data section, past damage or cut off */

@@ -17,31 +17,31 @@ enum { PT_CYC_SHIFT = 20 };
 
 /** What a TSC packet and the packets around it say. */
 struct pt_tsc_group {
-	uint64_t tsc;	    /* 56 bits, as in the packet */
+	uint64_t tsc; /* 56 bits, as in the packet */
 	bool have_tma;
 	uint16_t ctc, fast; /* of the TMA */
-	bool guest;	    /* the packet shows guest time */
-	uint64_t vmcs;	    /* of that guest */
+	bool guest;         /* the packet shows guest time */
+	uint64_t vmcs;      /* of that guest */
 };
 
 struct pt_clock {
 	const struct pt_config *config;
-	uint64_t now;	    /* host TSC at the last timing packet; 0 unknown yet */
-	uint64_t base;	    /* host TSC at the last TSC or MTC */
-	uint64_t anchor;    /* host TSC at the crystal edge that ctc counts from */
-	int64_t ctc;	    /* crystal ticks from the anchor to the last MTC edge */
-	uint64_t cycles;    /* since base */
+	uint64_t now;                  /* host TSC at the last timing packet; 0 unknown yet */
+	uint64_t base;                 /* host TSC at the last TSC or MTC */
+	uint64_t anchor;               /* host TSC at the crystal edge that ctc counts from */
+	int64_t ctc;                   /* crystal ticks from the anchor to the last MTC edge */
+	uint64_t cycles;               /* since base */
 	uint64_t mtc_cycles, mtc_base; /* cycles between the last two MTCs, to measure the ratio */
-	uint64_t ratio;	    /* TSC ticks per cycle, << PT_CYC_SHIFT; 0 unknown */
-	uint16_t ctc16;	    /* low bits of the crystal count at the last TMA or MTC edge */
+	uint64_t ratio;                /* TSC ticks per cycle, << PT_CYC_SHIFT; 0 unknown */
+	uint16_t ctc16; /* low bits of the crystal count at the last TMA or MTC edge */
 	uint8_t last_mtc;
 	uint8_t cbr;
-	bool known;	    /* `now` is host time */
-	bool have_ctc;	    /* anchor, ctc, last_mtc hold */
-	bool doubtful;	    /* MTCs may have been lost since the anchor */
-	bool mtc_unseen;    /* no MTC since the TMA: its upper bits are still open (mtc_shift > 8) */
-	bool calibrating;   /* mtc_cycles counts from an MTC edge */
-	uint64_t reference; /* upper bound: TSC read by the recorder later; 0 none */
+	bool known;       /* `now` is host time */
+	bool have_ctc;    /* anchor, ctc, last_mtc hold */
+	bool doubtful;    /* MTCs may have been lost since the anchor */
+	bool mtc_unseen;  /* no MTC since the TMA: its upper bits are still open (mtc_shift > 8) */
+	bool calibrating; /* mtc_cycles counts from an MTC edge */
+	uint64_t reference;   /* upper bound: TSC read by the recorder later; 0 none */
 	uint64_t corrections; /* how often time was held back from running backwards */
 	struct pt_offsets offsets;
 };

@@ -240,8 +240,7 @@ void pt_cursor_tma(struct pt_cursor *cursor, struct pt_tsc_group *group)
 				break;
 			return;
 		}
-		if (packet.kind != PT_MTC && packet.kind != PT_CBR &&
-		    packet.kind != PT_CYC)
+		if (packet.kind != PT_MTC && packet.kind != PT_CBR && packet.kind != PT_CYC)
 			break;
 	}
 	pt_cursor_seek(cursor, before);

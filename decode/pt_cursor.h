@@ -47,7 +47,7 @@ static inline uint64_t pt_cursor_ip(struct pt_cursor *cursor, const struct pt_pa
 
 /** What a PSB+ group states; a state report, nothing in it happens now. */
 struct pt_psb_state {
-	uint64_t position; /* of the PSB in the stream */
+	uint64_t position;     /* of the PSB in the stream */
 	uint64_t tsc_position; /* of the TSC packet */
 	bool have_tsc, have_pip, have_vmcs, have_exec, have_tsx, have_ip, have_cbr;
 	bool nr, in_tx;
@@ -55,7 +55,7 @@ struct pt_psb_state {
 	uint8_t cbr;
 	uint64_t cr3, vmcs, ip;
 	struct pt_tsc_group tsc; /* `guest` and `vmcs` are for the reader's caller to settle */
-	bool overflow; /* the group ended in an OVF, which is the next packet */
+	bool overflow;           /* the group ended in an OVF, which is the next packet */
 };
 
 /**

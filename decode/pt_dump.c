@@ -3,15 +3,22 @@
 enum { OUT_BYTES = 64 << 10, LINE_BYTES = 256 };
 
 static const char *const names[PT_PACKET_KINDS] = {
-	[PT_BAD] = "Bad Packet!", [PT_PAD] = "PAD", [PT_TNT] = "TNT", [PT_TIP] = "TIP",
-	[PT_TIP_PGE] = "TIP.PGE", [PT_TIP_PGD] = "TIP.PGD", [PT_FUP] = "FUP",
-	[PT_MODE_EXEC] = "MODE.Exec", [PT_MODE_TSX] = "MODE.TSX", [PT_PIP] = "PIP",
-	[PT_VMCS] = "VMCS", [PT_TSC] = "TSC", [PT_TMA] = "TMA", [PT_MTC] = "MTC",
-	[PT_CBR] = "CBR", [PT_CYC] = "CYC", [PT_PSB] = "PSB", [PT_PSBEND] = "PSBEND",
-	[PT_OVF] = "OVF", [PT_TRACESTOP] = "TraceSTOP", [PT_MNT] = "MNT", [PT_PTW] = "PTWRITE",
-	[PT_EXSTOP] = "EXSTOP", [PT_MWAIT] = "MWAIT", [PT_PWRE] = "PWRE", [PT_PWRX] = "PWRX",
-	[PT_BBP] = "BBP", [PT_BIP] = "BIP", [PT_BEP] = "BEP", [PT_CFE] = "CFE", [PT_EVD] = "EVD",
-	[PT_TRIG] = "TRIG",
+	[PT_BAD] = "Bad Packet!",   [PT_PAD] = "PAD",
+	[PT_TNT] = "TNT",           [PT_TIP] = "TIP",
+	[PT_TIP_PGE] = "TIP.PGE",   [PT_TIP_PGD] = "TIP.PGD",
+	[PT_FUP] = "FUP",           [PT_MODE_EXEC] = "MODE.Exec",
+	[PT_MODE_TSX] = "MODE.TSX", [PT_PIP] = "PIP",
+	[PT_VMCS] = "VMCS",         [PT_TSC] = "TSC",
+	[PT_TMA] = "TMA",           [PT_MTC] = "MTC",
+	[PT_CBR] = "CBR",           [PT_CYC] = "CYC",
+	[PT_PSB] = "PSB",           [PT_PSBEND] = "PSBEND",
+	[PT_OVF] = "OVF",           [PT_TRACESTOP] = "TraceSTOP",
+	[PT_MNT] = "MNT",           [PT_PTW] = "PTWRITE",
+	[PT_EXSTOP] = "EXSTOP",     [PT_MWAIT] = "MWAIT",
+	[PT_PWRE] = "PWRE",         [PT_PWRX] = "PWRX",
+	[PT_BBP] = "BBP",           [PT_BIP] = "BIP",
+	[PT_BEP] = "BEP",           [PT_CFE] = "CFE",
+	[PT_EVD] = "EVD",           [PT_TRIG] = "TRIG",
 };
 
 static void add_hex(struct text *text, const char *before, uint64_t value)

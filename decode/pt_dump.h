@@ -10,5 +10,6 @@
 /** Append name and payload of a packet. */
 void pt_packet_text(struct text *text, const struct pt_packet *packet);
 
-/** Print the packets of a buffer, a line each with offset and bytes; what is none as "Bad packet!". */
+/** Print the packets of a buffer, a line each with offset and bytes; what is none as "Bad packet!".
+ */
 void pt_dump(const uint8_t *data, uint64_t size, FILE *out);

@@ -4,8 +4,8 @@
 
 enum {
 	LEARN_BYTES = 32 << 20, /* how far into a queue to look */
-	LEARN_GROUPS = 4096,	/* PSB+ to look at for a host TSC */
-	CTC_RANGE = 1 << 16,	/* values of the crystal count that a TMA shows */
+	LEARN_GROUPS = 4096,    /* PSB+ to look at for a host TSC */
+	CTC_RANGE = 1 << 16,    /* values of the crystal count that a TMA shows */
 };
 
 static bool read_psb(const struct aux_queue *queue, const struct pt_config *config,

@@ -140,30 +140,18 @@ static bool read_psb(const uint8_t *data, struct pt_packet *packet)
 
 /* Opcodes whose first byte is 02, by the second. */
 static const struct opcode extended[256] = {
-	[0x03] = { 4, PT_CBR, false, read_byte2 },
-	[0x12] = { 6, PT_PTW, false, read_ptw4 },
-	[0x13] = { 4, PT_CFE, false, read_cfe },
-	[0x22] = { 4, PT_PWRE, false, read_pwre },
-	[0x23] = { 2, PT_PSBEND, false, NULL },
-	[0x32] = { 10, PT_PTW, false, read_ptw8 },
-	[0x33] = { 2, PT_BEP, false, NULL },
-	[0x43] = { 8, PT_PIP, false, read_pip },
-	[0x53] = { 11, PT_EVD, false, read_evd },
-	[0x62] = { 2, PT_EXSTOP, false, NULL },
-	[0x63] = { 3, PT_BBP, false, read_bbp },
-	[0x73] = { 7, PT_TMA, false, read_tma },
-	[0x82] = { 16, PT_PSB, false, read_psb },
-	[0x83] = { 2, PT_TRACESTOP, false, NULL },
-	[0x92] = { 6, PT_PTW, true, read_ptw4 },
-	[0xa2] = { 7, PT_PWRX, false, read_pwrx },
-	[0xa3] = { 8, PT_TNT, false, read_tnt64 },
-	[0xb2] = { 10, PT_PTW, true, read_ptw8 },
-	[0xb3] = { 2, PT_BEP, true, NULL },
-	[0xc2] = { 10, PT_MWAIT, false, read_mwait },
-	[0xc3] = { 11, PT_MNT, false, read_mnt },
-	[0xc8] = { 7, PT_VMCS, false, read_vmcs },
-	[0xe2] = { 2, PT_EXSTOP, true, NULL },
-	[0xf3] = { 2, PT_OVF, false, NULL },
+	[0x03] = { 4, PT_CBR, false, read_byte2 }, [0x12] = { 6, PT_PTW, false, read_ptw4 },
+	[0x13] = { 4, PT_CFE, false, read_cfe },   [0x22] = { 4, PT_PWRE, false, read_pwre },
+	[0x23] = { 2, PT_PSBEND, false, NULL },    [0x32] = { 10, PT_PTW, false, read_ptw8 },
+	[0x33] = { 2, PT_BEP, false, NULL },       [0x43] = { 8, PT_PIP, false, read_pip },
+	[0x53] = { 11, PT_EVD, false, read_evd },  [0x62] = { 2, PT_EXSTOP, false, NULL },
+	[0x63] = { 3, PT_BBP, false, read_bbp },   [0x73] = { 7, PT_TMA, false, read_tma },
+	[0x82] = { 16, PT_PSB, false, read_psb },  [0x83] = { 2, PT_TRACESTOP, false, NULL },
+	[0x92] = { 6, PT_PTW, true, read_ptw4 },   [0xa2] = { 7, PT_PWRX, false, read_pwrx },
+	[0xa3] = { 8, PT_TNT, false, read_tnt64 }, [0xb2] = { 10, PT_PTW, true, read_ptw8 },
+	[0xb3] = { 2, PT_BEP, true, NULL },        [0xc2] = { 10, PT_MWAIT, false, read_mwait },
+	[0xc3] = { 11, PT_MNT, false, read_mnt },  [0xc8] = { 7, PT_VMCS, false, read_vmcs },
+	[0xe2] = { 2, PT_EXSTOP, true, NULL },     [0xf3] = { 2, PT_OVF, false, NULL },
 };
 
 /* Opcodes of one byte that have no bits of payload in it. */
@@ -178,7 +166,9 @@ static int read_opcode(const struct opcode *opcode, const uint8_t *data, size_t 
 		return -PTVM_BAD_PACKET;
 	if (size < opcode->size)
 		return -PTVM_END;
-	*ret = (struct pt_packet){ .kind = opcode->kind, .size = opcode->size, .flag = opcode->flag };
+	*ret = (struct pt_packet){ .kind = opcode->kind,
+				   .size = opcode->size,
+				   .flag = opcode->flag };
 	if (opcode->payload && !opcode->payload(data, ret))
 		return -PTVM_BAD_PACKET;
 	return 0;
@@ -222,8 +212,10 @@ static int read_ip(enum pt_packet_kind kind, const uint8_t *data, size_t size,
 		return -PTVM_BAD_PACKET;
 	if (size < 1 + count)
 		return -PTVM_END;
-	*ret = (struct pt_packet){ .kind = kind, .size = (uint8_t)(1 + count),
-				   .count = (uint16_t)ipbytes, .payload = load_le(data + 1, count) };
+	*ret = (struct pt_packet){ .kind = kind,
+				   .size = (uint8_t)(1 + count),
+				   .count = (uint16_t)ipbytes,
+				   .payload = load_le(data + 1, count) };
 	return 0;
 }
 
@@ -231,8 +223,10 @@ static int read_bip(unsigned item_size, const uint8_t *data, size_t size, struct
 {
 	if (size < 1 + item_size)
 		return -PTVM_END;
-	*ret = (struct pt_packet){ .kind = PT_BIP, .size = (uint8_t)(1 + item_size),
-				   .count = data[0] >> 3, .payload = load_le(data + 1, item_size) };
+	*ret = (struct pt_packet){ .kind = PT_BIP,
+				   .size = (uint8_t)(1 + item_size),
+				   .count = data[0] >> 3,
+				   .payload = load_le(data + 1, item_size) };
 	return 0;
 }
 
@@ -246,8 +240,9 @@ static int read_trig(const uint8_t *data, size_t size, struct pt_packet *ret)
 	used += data[1] & 0x40 ? 2 : 0;
 	if (size < used)
 		return -PTVM_END;
-	*ret = (struct pt_packet){ .kind = PT_TRIG, .size = (uint8_t)used, .flag = data[1] & 0x80,
-				   .payload = data[2] };
+	*ret = (struct pt_packet){
+		.kind = PT_TRIG, .size = (uint8_t)used, .flag = data[1] & 0x80, .payload = data[2]
+	};
 	if (data[1] & 0x40)
 		ret->count = (uint16_t)load_le(data + 3, 2);
 	return 0;

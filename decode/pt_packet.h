@@ -13,31 +13,31 @@ enum pt_packet_kind {
 	PT_TIP,
 	PT_TIP_PGE,
 	PT_TIP_PGD,
-	PT_FUP, /* the four with an IP: payload raw, `count` = IPBytes field */
+	PT_FUP,       /* the four with an IP: payload raw, `count` = IPBytes field */
 	PT_MODE_EXEC, /* payload: bit 0 CS.L, 1 CS.D, 2 IF */
 	PT_MODE_TSX,  /* payload: bit 0 InTX, 1 TXAbort */
-	PT_PIP,	      /* payload: CR3 (4 KiB aligned and PCID bits above 4); flag: NR, non-root */
+	PT_PIP,       /* payload: CR3 (4 KiB aligned and PCID bits above 4); flag: NR, non-root */
 	PT_VMCS,      /* payload: VMCS address >> 12 */
-	PT_TSC,	      /* payload: low 56 bits */
-	PT_TMA,	      /* payload: CTC 15:0; `count`: FastCounter 8:0 */
-	PT_MTC,	      /* payload: 8 bits of CTC */
-	PT_CBR,	      /* payload: core:bus ratio */
-	PT_CYC,	      /* payload: cycles since the last CYC */
+	PT_TSC,       /* payload: low 56 bits */
+	PT_TMA,       /* payload: CTC 15:0; `count`: FastCounter 8:0 */
+	PT_MTC,       /* payload: 8 bits of CTC */
+	PT_CBR,       /* payload: core:bus ratio */
+	PT_CYC,       /* payload: cycles since the last CYC */
 	PT_PSB,
 	PT_PSBEND,
 	PT_OVF,
 	PT_TRACESTOP,
 	PT_MNT,
-	PT_PTW,	   /* payload: 4 or 8 bytes (`count`); flag: a FUP follows */
+	PT_PTW,    /* payload: 4 or 8 bytes (`count`); flag: a FUP follows */
 	PT_EXSTOP, /* flag: a FUP follows */
 	PT_MWAIT,  /* payload: hints 7:0 and extensions 33:32 */
 	PT_PWRE,   /* payload: C-state 15:12, sub C-state 11:8, hardware 7 */
 	PT_PWRX,   /* payload: deepest 3:0, last 7:4, wake reason 11:8 */
-	PT_BBP,	   /* payload: type 4:0; `count`: bytes of each item, 4 or 8 */
-	PT_BIP,	   /* payload; `count`: item id */
-	PT_BEP,	   /* flag: a FUP follows */
-	PT_CFE,	   /* payload: type 4:0; `count`: vector; flag: a FUP follows */
-	PT_EVD,	   /* payload; `count`: type 5:0 */
+	PT_BBP,    /* payload: type 4:0; `count`: bytes of each item, 4 or 8 */
+	PT_BIP,    /* payload; `count`: item id */
+	PT_BEP,    /* flag: a FUP follows */
+	PT_CFE,    /* payload: type 4:0; `count`: vector; flag: a FUP follows */
+	PT_EVD,    /* payload; `count`: type 5:0 */
 	PT_TRIG,   /* payload: trigger bits; `count`: instruction count; flag: a FUP follows */
 	PT_PACKET_KINDS,
 };

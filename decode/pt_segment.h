@@ -17,7 +17,7 @@ struct pt_segment {
 	/* Nothing in sync comes before: the queue begins or data was lost (`lost`). Otherwise the
 	 * former segment leads up to the PSB at `from`, and this one to the PSB at `to`. */
 	bool fresh, lost;
-	bool to_psb; /* at `to` is a PSB, not a loss or the end of the queue */
+	bool to_psb;               /* at `to` is a PSB, not a loss or the end of the queue */
 	struct pt_context context; /* as it was before `from` */
 	struct pt_clock clock;
 };

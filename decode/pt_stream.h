@@ -18,8 +18,8 @@ struct pt_window {
 	const uint8_t *data, *limit, *end;
 	uint64_t position; /* of data in the stream */
 	/* What follows limit when it is where the next packet begins or would begin: */
-	bool last;	   /* nothing, the queue ends */
-	bool lost_after;   /* a loss of data: what follows belongs to another stretch */
+	bool last;       /* nothing, the queue ends */
+	bool lost_after; /* a loss of data: what follows belongs to another stretch */
 	uint8_t stitch[4 * PT_WINDOW_SLACK];
 };
 
@@ -29,7 +29,8 @@ struct pt_window {
  */
 void pt_window_at(const struct aux_queue *queue, uint64_t position, struct pt_window *ret);
 
-/** The span that holds `position`; the last one for the end of the queue; NULL in an empty queue. */
+/** The span that holds `position`; the last one for the end of the queue; NULL in an empty queue.
+ */
 const struct aux_span *pt_span_at(const struct aux_queue *queue, uint64_t position);
 
 /** Where in the recording's file a position of the stream lies. */

@@ -75,9 +75,14 @@ int raw_trace_open(const struct file_range *range, struct raw_trace *ret, struct
 		return ptvm_fail_errno(error, "%s", range->path);
 	ret->file = (struct bytes){ map, (size_t)status.st_size };
 	ret->span = (struct aux_span){ .data = ret->file.data + range->from,
-				       .size = to - range->from, .file_offset = range->from };
-	ret->queue = (struct aux_queue){ .cpu = -1, .tid = -1, .pid = -1, .spans = &ret->span,
-					 .count = 1, .size = ret->span.size };
+				       .size = to - range->from,
+				       .file_offset = range->from };
+	ret->queue = (struct aux_queue){ .cpu = -1,
+					 .tid = -1,
+					 .pid = -1,
+					 .spans = &ret->span,
+					 .count = 1,
+					 .size = ret->span.size };
 	return 0;
 }
 

@@ -9,15 +9,29 @@
 
 /** Fields of a line, as perf script -F names them, and ours. */
 enum field {
-	FIELD_COMM = 1 << 0, FIELD_TID = 1 << 1, FIELD_PID = 1 << 2, FIELD_CPU = 1 << 3,
-	FIELD_TIME = 1 << 4, FIELD_EVENT = 1 << 5, FIELD_PERIOD = 1 << 6, FIELD_IP = 1 << 7,
-	FIELD_SYM = 1 << 8, FIELD_SYMOFF = 1 << 9, FIELD_DSO = 1 << 10, FIELD_ADDR = 1 << 11,
-	FIELD_FLAGS = 1 << 12, FIELD_INSN = 1 << 13, FIELD_INSNLEN = 1 << 14, FIELD_IPC = 1 << 15,
-	FIELD_MACHINE_PID = 1 << 16, FIELD_VCPU = 1 << 17, FIELD_SYNTH = 1 << 18,
-	FIELD_VMCS = 1 << 19,	/* as perf prints VMCS packets: hexadecimal */
-	FIELD_NR = 1 << 20,	/* `host` or `guest` */
+	FIELD_COMM = 1 << 0,
+	FIELD_TID = 1 << 1,
+	FIELD_PID = 1 << 2,
+	FIELD_CPU = 1 << 3,
+	FIELD_TIME = 1 << 4,
+	FIELD_EVENT = 1 << 5,
+	FIELD_PERIOD = 1 << 6,
+	FIELD_IP = 1 << 7,
+	FIELD_SYM = 1 << 8,
+	FIELD_SYMOFF = 1 << 9,
+	FIELD_DSO = 1 << 10,
+	FIELD_ADDR = 1 << 11,
+	FIELD_FLAGS = 1 << 12,
+	FIELD_INSN = 1 << 13,
+	FIELD_INSNLEN = 1 << 14,
+	FIELD_IPC = 1 << 15,
+	FIELD_MACHINE_PID = 1 << 16,
+	FIELD_VCPU = 1 << 17,
+	FIELD_SYNTH = 1 << 18,
+	FIELD_VMCS = 1 << 19,       /* as perf prints VMCS packets: hexadecimal */
+	FIELD_NR = 1 << 20,         /* `host` or `guest` */
 	FIELD_CALLINDENT = 1 << 21, /* call-trace: symbol indented by depth */
-	FIELD_DISASM = 1 << 22,	/* the instruction as text */
+	FIELD_DISASM = 1 << 22,     /* the instruction as text */
 };
 
 /** Kinds of events to make of a trace, as perf's --itrace names them. */
@@ -27,10 +41,10 @@ struct itrace {
 		interrupts, pebs;
 	bool approximate_ipc; /* A */
 	bool tracepoints_Z;   /* Z: prefer timeless decoding */
-	unsigned quick;	      /* number of q */
+	unsigned quick;       /* number of q */
 	enum { PERIOD_INSNS, PERIOD_TICKS, PERIOD_NS } period_unit;
-	uint64_t period;      /* 0 with PERIOD_NS: every instruction; 0 of no other unit */
-	uint64_t skip;	      /* s: events not to print at first */
+	uint64_t period; /* 0 with PERIOD_NS: every instruction; 0 of no other unit */
+	uint64_t skip;   /* s: events not to print at first */
 	bool error_overflow, error_lost; /* print these errors too; false with e-o and e-l */
 };
 
@@ -38,13 +52,17 @@ enum { TIME_RANGES_MAX = 16, NUMBER_RANGES_MAX = 64 };
 
 /** Times in ns of perf's clock; both ends included. */
 struct time_ranges {
-	struct time_range { uint64_t from, to; } items[TIME_RANGES_MAX];
+	struct time_range {
+		uint64_t from, to;
+	} items[TIME_RANGES_MAX];
 	unsigned count; /* 0: all */
 };
 
 /** A list such as 0,2-3. */
 struct number_ranges {
-	struct number_range { int64_t from, to; } items[NUMBER_RANGES_MAX];
+	struct number_range {
+		int64_t from, to;
+	} items[NUMBER_RANGES_MAX];
 	unsigned count; /* 0: all */
 };
 

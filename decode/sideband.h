@@ -8,7 +8,7 @@
 
 /** From `time` on, this thread is on the CPU. */
 struct switch_entry {
-	uint64_t time; /* ns of perf's clock */
+	uint64_t time;    /* ns of perf's clock */
 	int32_t pid, tid; /* -1 unknown, 0 idle */
 };
 

@@ -31,7 +31,7 @@ struct timeline {
 	size_t count;
 	struct code code;
 	struct pt_offsets offsets;
-	bool full; /* --max-lines reached */
+	bool full;      /* --max-lines reached */
 	bool gaps_only; /* no event is wanted that is about flow */
 };
 
@@ -132,8 +132,8 @@ static void refill(struct timeline *timeline, struct source *source)
 		if (pt_flow_run(&source->flow, &source->batch)) {
 			source->in_segment = false;
 			timeline->result->insns += source->flow.insns;
-			source->corrections += source->flow.clock.corrections -
-					       source->segment.clock.corrections;
+			source->corrections +=
+				source->flow.clock.corrections - source->segment.clock.corrections;
 		}
 		printer_print(&source->printer, &source->batch);
 		trim(timeline);
@@ -201,8 +201,8 @@ static void init_source(struct timeline *timeline, struct source *source,
 	source->where.code = &timeline->code;
 	source->where.pid = queue->tid >= 0 ? queue->pid : -1;
 	if (print->sideband && queue->cpu >= 0)
-		source->where.switches = sideband_switches(print->sideband, queue->cpu,
-							   &source->where.switch_count);
+		source->where.switches =
+			sideband_switches(print->sideband, queue->cpu, &source->where.switch_count);
 	pt_walk_init(&source->walk, queue, print->pt, &timeline->offsets, SEGMENT_BYTES);
 	printer_init(&source->printer, print, queue, &source->where);
 }
@@ -210,8 +210,7 @@ static void init_source(struct timeline *timeline, struct source *source,
 static bool is_about_gaps(const struct itrace *itrace)
 {
 	return !itrace->instructions && !itrace->branches && !itrace->calls && !itrace->returns &&
-	       !itrace->transactions && !itrace->ptwrites && !itrace->power &&
-	       !itrace->interrupts;
+	       !itrace->transactions && !itrace->ptwrites && !itrace->power && !itrace->interrupts;
 }
 
 static void add_up(struct timeline *timeline)

@@ -17,7 +17,7 @@ struct timeline_output {
 struct timeline_result {
 	uint64_t gaps[GAP_KINDS];
 	uint64_t insns, lines, bytes; /* bytes of trace */
-	uint64_t corrections;	      /* times held back from running backwards */
+	uint64_t corrections;         /* times held back from running backwards */
 };
 
 /**

@@ -91,7 +91,9 @@ int insn_read(const uint8_t *bytes, size_t size, uint64_t ip, unsigned bits, str
 		return -PTVM_END;
 	if (!ZYAN_SUCCESS(status))
 		return -PTVM_BAD_INPUT;
-	*ret = (struct insn){ .ip = ip, .bytes = bytes, .length = insn.length,
+	*ret = (struct insn){ .ip = ip,
+			      .bytes = bytes,
+			      .length = insn.length,
 			      .class = (uint8_t)classify(&insn),
 			      .stops_trace = may_stop_trace(&insn) };
 	if (ret->class == INSN_JMP || ret->class == INSN_CALL || ret->class == INSN_JCC)

@@ -34,8 +34,8 @@ struct insn {
 	uint64_t target;      /* of a direct branch, also a conditional one */
 	const uint8_t *bytes; /* in the image */
 	uint8_t length;
-	uint8_t class;	      /* enum insn_class */
-	bool stops_trace;     /* wrmsr, mov cr3: tracing may end with it and no other packet */
+	uint8_t class;    /* enum insn_class */
+	bool stops_trace; /* wrmsr, mov cr3: tracing may end with it and no other packet */
 };
 
 /**

@@ -9,7 +9,7 @@ struct arena_chunk;
 struct arena {
 	struct arena_chunk *chunks;
 	size_t used, size; /* of the newest chunk, bytes */
-	size_t total;	   /* bytes held from the system */
+	size_t total;      /* bytes held from the system */
 };
 
 /** `size` zeroed bytes, aligned to 16; NULL when memory is out. */
