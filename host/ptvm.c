@@ -7,8 +7,10 @@
 #include "decode/base/options.h"
 #include "decode/base/verb.h"
 #include "decode/cmd_script.h"
+#include "host/cmd_check.h"
 
 static const struct verb verbs[] = {
+	{ "check", cmd_check, "Make a recording", "say whether this host can trace its guests" },
 	{ "script", cmd_script, "Look at a recording", "print what host and guests ran" },
 };
 

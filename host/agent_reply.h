@@ -1,0 +1,27 @@
+/* Replies of the QEMU guest agent: JSON that a guest made, of which nothing is believed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/base/error.h"
+
+/** What guest-info says. */
+struct agent_info {
+	char version[32];
+	bool can_read_files; /* guest-file-open, -read, -seek and -close are all allowed */
+	bool can_run;        /* guest-exec and -status are allowed */
+};
+
+/** Returns 0 or -PTVM_BAD_INPUT. */
+int agent_info_read(const char *reply, struct agent_info *ret, struct ptvm_error *error);
+
+/** The number that guest-file-open returns. Returns 0 or -PTVM_BAD_INPUT. */
+int agent_handle_read(const char *reply, int64_t *ret, struct ptvm_error *error);
+
+/**
+ * The bytes that guest-file-read returns, at most `size` - 1 of them, and a NUL.
+ * Returns their number, or -PTVM_BAD_INPUT.
+ */
+int agent_bytes_read(const char *reply, char *text, size_t size, struct ptvm_error *error);

@@ -1,0 +1,58 @@
+/* Domains of libvirt: who they are, whether they run, what their guest agent answers. Without
+ * libvirt (-Dlibvirt=disabled) the same calls say so. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "decode/base/error.h"
+
+/** A connection to libvirt. */
+struct domain_link;
+
+struct domain {
+	char name[256];
+	char uuid[40];
+	int id; /* -1: not running */
+	bool is_running;
+	const char *state; /* in a word */
+};
+
+/**
+ * Connect to libvirt.
+ *
+ * @uri           NULL: $LIBVIRT_DEFAULT_URI, else qemu:///system
+ * @is_read_only  enough to find domains; agents answer others only
+ *
+ * Returns 0 or -PTVM_SYSTEM. Waits for libvirtd, which may take long.
+ */
+int domain_link_open(const char *uri, bool is_read_only, struct domain_link **ret,
+		     struct ptvm_error *error);
+
+/** Accepts NULL. */
+void domain_link_close(struct domain_link *link);
+
+/**
+ * What we are connected to, and how many domains run there, as one line of text.
+ * Returns 0 or -PTVM_SYSTEM.
+ */
+int domain_link_text(struct domain_link *link, char *text, size_t size, struct ptvm_error *error);
+
+/**
+ * Find a domain by its name, UUID, or the id of a running one, in this order.
+ * Returns 0 or -PTVM_NOT_FOUND.
+ */
+int domain_find(struct domain_link *link, const char *name, struct domain *ret,
+		struct ptvm_error *error);
+
+/**
+ * Put a question to the guest agent of a running domain.
+ *
+ * @link       not read-only
+ * @uuid       of the domain
+ * @command    JSON, as {"execute":"guest-info"}
+ * @ret_reply  JSON that the guest made: not to be trusted; free() it
+ *
+ * Returns 0 or -PTVM_SYSTEM. Waits for the guest, at most some seconds.
+ */
+int domain_agent_ask(struct domain_link *link, const char *uuid, const char *command,
+		     char **ret_reply, struct ptvm_error *error);
