@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "decode/base/arena.h"
+#include "decode/base/bytes.h"
 #include "decode/block_text.h"
 #include "decode/machine.h"
 #include "decode/pt_flow.h"
@@ -31,6 +32,7 @@ struct print_config {
 	const struct machines *machines;
 	const struct sideband *sideband;
 	const struct perf_data *data; /* NULL for raw traces */
+	struct bytes mapping;	      /* of the file that has the trace; empty: it is in memory */
 };
 
 /** Lines that share a time: those from the former run's end up to `end` in the text. */

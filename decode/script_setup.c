@@ -98,6 +98,8 @@ static int open_recording(struct script *script, struct ptvm_error *error)
 	script->queue_count = data->queues.count;
 	script->print.pt = &data->pt;
 	script->print.data = data;
+	if (data->is_mapped)
+		script->print.mapping = data->file;
 	return 0;
 }
 
@@ -153,6 +155,7 @@ static int open_raw(struct script *script, struct ptvm_error *error)
 	script->queues = &script->raw.queue;
 	script->queue_count = 1;
 	script->print.pt = config;
+	script->print.mapping = script->raw.file;
 	return 0;
 }
 

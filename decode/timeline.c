@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "decode/pt_offset_learn.h"
@@ -96,6 +97,29 @@ static bool is_wanted(const struct timeline *timeline, const struct source *sour
 	return false;
 }
 
+/* The pages of a segment that is done are the kernel's again: memory must not grow with the trace.
+ * (They would be read again from the file, but nobody comes back.) */
+static void release(const struct timeline *timeline, const struct source *source)
+{
+	const struct bytes *mapping = &timeline->print->mapping;
+	const struct pt_segment *segment = &source->segment;
+	const struct aux_span *span = pt_span_at(segment->queue, segment->from);
+	const struct aux_span *end = segment->queue->spans + segment->queue->count;
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+
+	for (; span && span < end && span->position < segment->to; span++) {
+		uint64_t skip = segment->from > span->position ? segment->from - span->position : 0;
+		uint64_t size = segment->to - span->position;
+		uintptr_t from = ((uintptr_t)span->data + skip + page) & ~page;
+		uintptr_t to = ((uintptr_t)span->data + (size < span->size ? size : span->size)) &
+			       ~page;
+
+		if (span->data >= mapping->data && span->data < mapping->data + mapping->size &&
+		    from < to)
+			(void)madvise((void *)from, to - from, MADV_DONTNEED);
+	}
+}
+
 static void next_segment(struct timeline *timeline, struct source *source)
 {
 	do {
@@ -131,6 +155,7 @@ static void refill(struct timeline *timeline, struct source *source)
 		}
 		if (pt_flow_run(&source->flow, &source->batch)) {
 			source->in_segment = false;
+			release(timeline, source);
 			timeline->result->insns += source->flow.insns;
 			source->corrections +=
 				source->flow.clock.corrections - source->segment.clock.corrections;
