@@ -21,7 +21,6 @@ void code_trim(struct code *code)
 		free(space->slots);
 	code->spaces = code->last = NULL;
 	arena_free(&code->arena);
-	code->generation++;
 }
 
 void code_free(struct code *code)

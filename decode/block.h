@@ -62,7 +62,6 @@ struct code {
 	const struct machines *machines;
 	struct code_space *spaces, *last;
 	struct arena arena;
-	uint64_t generation; /* counts how often everything was dropped */
 };
 
 /** Begin without any code. `machines` must outlive it. */

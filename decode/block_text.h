@@ -30,8 +30,8 @@ void insn_text(struct text *text, const struct insn *insn, const struct code_spa
 	       const struct block_style *style);
 
 /**
- * The prepared lines of a block; made at the first call, kept in `arena`, which must be freed
- * whenever the blocks are. NULL when memory is out.
+ * The prepared lines of a block; made at the first call, kept in `arena`, that of the
+ * blocks themselves. NULL when memory is out.
  */
 const struct block_text *block_lines(struct block *block, const struct block_style *style,
 				     struct arena *arena);

@@ -77,6 +77,8 @@ static int parse_options(struct script_args *args, int argc, char **argv, struct
 		{ 0, "vmcs", OPT_STRING, &args->vmcs, "LIST", "VMCSs, as -F vmcs prints them" },
 		{ 0, "guest-only", OPT_FLAG, &args->guest_only, NULL, "what guests ran" },
 		{ 0, "host-only", OPT_FLAG, &args->host_only, NULL, "what the host ran" },
+		{ 'j', "jobs", OPT_U64, &args->jobs, "N",
+		  "decode in N threads (default: the CPUs available)" },
 		{ 0, "max-lines", OPT_U64, &args->max_lines, "N", "stop after N lines" },
 		{ 0, NULL, OPT_HEADING, NULL, NULL, "Raw traces" },
 		{ 0, "pt", OPT_STRING, &args->pt, "FILE[:FROM-TO]", "packets" },
@@ -137,7 +139,8 @@ static void report_notes(const struct machines *machines)
 
 static int print_trace(struct script *script, struct ptvm_error *error)
 {
-	const struct timeline_output output = { STDOUT_FILENO, script->args.max_lines };
+	const struct timeline_output output = { STDOUT_FILENO, script->args.max_lines,
+						  (unsigned)script->args.jobs };
 	struct timeline_result result;
 	int r;
 

@@ -128,7 +128,6 @@ FAST void run_loop(struct fast *fast)
 
 void flow_run_fast(struct flow_run *run)
 {
-	enum { ITEMS_OF_ONE = 16 }; /* that one short TNT or TIP may add */
 	struct pt_flow *flow = run->flow;
 	struct pt_cursor *cursor = &flow->cursor;
 	const uint8_t *safe = cursor->window.end - PT_WINDOW_SLACK;
@@ -138,7 +137,7 @@ void flow_run_fast(struct flow_run *run)
 		.limit = cursor->window.limit,
 		.block = flow->block,
 		.item = run->batch->items + run->batch->count,
-		.item_end = run->batch->items + FLOW_BATCH - FLOW_MARGIN - ITEMS_OF_ONE,
+		.item_end = run->batch->items + run->batch->room - FLOW_MARGIN,
 		.gaps_only = flow->gaps_only,
 	};
 

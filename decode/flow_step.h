@@ -50,7 +50,7 @@ void flow_run_fast(struct flow_run *run);
 /** Whether the batch takes what one more packet may add. */
 static inline bool flow_has_room(const struct flow_run *run)
 {
-	return run->batch->count < FLOW_BATCH - FLOW_MARGIN &&
+	return run->batch->count < run->batch->room - FLOW_MARGIN &&
 	       run->batch->context_count < FLOW_CONTEXTS - 4;
 }
 

@@ -164,7 +164,7 @@ static void add_block_address(struct printer *printer, struct block *block, unsi
 
 	if (!(printer->config->fields & FIELD_IP))
 		return;
-	text = block_addresses(block, &printer->config->style, &printer->prepared);
+	text = block_addresses(block, &printer->config->style, &printer->where.code->arena);
 	if (text)
 		text_add(&printer->out, text->lines + text->offsets[index],
 			 text->offsets[index + 1] - text->offsets[index]);
@@ -237,7 +237,7 @@ void print_branch_settle(struct printer *printer)
 static void arrive(struct printer *printer, struct block *block, unsigned index)
 {
 	const struct block_text *text =
-		block_addresses(block, &printer->config->style, &printer->prepared);
+		block_addresses(block, &printer->config->style, &printer->where.code->arena);
 
 	if (text)
 		text_add(&printer->out, text->lines + text->offsets[index],

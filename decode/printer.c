@@ -26,20 +26,13 @@ void printer_free(struct printer *printer)
 	for (int i = 0; i < BRANCH_LEADS; i++)
 		text_free(&printer->leads[i].text);
 	vec_free(&printer->runs);
-	arena_free(&printer->prepared);
-}
-
-void printer_clear(struct printer *printer)
-{
-	printer->out.size = 0;
-	printer->runs.count = 0;
 }
 
 /* Prepared text of one block as a line each, with the prefix. */
 static void print_lines(struct printer *printer, struct block *block, unsigned from, unsigned to)
 {
 	const struct block_text *text =
-		block_lines(block, &printer->config->style, &printer->prepared);
+		block_lines(block, &printer->config->style, &printer->where.code->arena);
 	size_t prefix_size, size;
 	char *out;
 
@@ -313,13 +306,6 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 
 void printer_print(struct printer *printer, const struct flow_batch *batch)
 {
-	uint64_t generation = printer->where.code->generation;
-
-	if (generation != printer->generation) {
-		arena_free(&printer->prepared);
-		printer->generation = generation;
-		printer->space = NULL;
-	}
 	for (uint32_t i = 0; i < batch->count; i++)
 		take_item(printer, batch, &batch->items[i]);
 	settle_branch(printer);

@@ -41,6 +41,11 @@ struct print_run {
 	size_t end;
 };
 
+struct print_runs {
+	struct print_run *items;
+	size_t count, room;
+};
+
 enum { BRANCH_LEADS = 16 };
 
 struct printer {
@@ -48,9 +53,7 @@ struct printer {
 	const struct aux_queue *queue;
 	struct flow_code where;
 	struct text out;
-	struct { struct print_run *items; size_t count, room; } runs;
-	struct arena prepared; /* block_text of blocks of `generation` */
-	uint64_t generation;
+	struct print_runs runs;
 
 	/* where the flow is */
 	struct pt_context context;
@@ -98,5 +101,3 @@ void printer_free(struct printer *printer);
 /** Append the lines of a batch to `out` and `runs`; all lines are then complete. */
 void printer_print(struct printer *printer, const struct flow_batch *batch);
 
-/** Forget lines that have been written. */
-void printer_clear(struct printer *printer);

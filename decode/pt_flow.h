@@ -76,6 +76,7 @@ enum {
 struct flow_batch {
 	struct flow_item items[FLOW_BATCH];
 	uint32_t count;
+	uint32_t room; /* items it may have, more than FLOW_MARGIN and at most FLOW_BATCH */
 	/* of FLOW_CONTEXT items, whose value is the index here */
 	struct pt_context contexts[FLOW_CONTEXTS];
 	uint32_t context_count;

@@ -1,5 +1,6 @@
 #include "decode/script_setup.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -303,6 +304,14 @@ static void set_style(struct script *script)
 					     .intel = script->args.intel };
 }
 
+/* As many threads as this process may have CPUs. */
+static uint64_t default_jobs(void)
+{
+	cpu_set_t cpus;
+
+	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint64_t)CPU_COUNT(&cpus);
+}
+
 int script_open(struct script *script, struct ptvm_error *error)
 {
 	struct print_config *print = &script->print;
@@ -317,6 +326,8 @@ int script_open(struct script *script, struct ptvm_error *error)
 		r = parse_selection(script, error);
 	if (r)
 		return r;
+	if (!script->args.jobs)
+		script->args.jobs = default_jobs();
 	print->nanoseconds = script->args.nanoseconds || script->args.insn_trace ||
 			     script->args.call_trace || script->args.call_ret_trace;
 	print->relative_time = script->args.relative_time;

@@ -22,7 +22,7 @@ struct script_args {
 	bool force, call_trace, call_ret_trace, dump, header, header_only;
 	bool show_switch, show_task, show_mmap, show_lost;
 	bool intel, nanoseconds, relative_time, delta_time, guest_only, host_only;
-	uint64_t max_lines, mtc_freq, nom_freq, cpuid_eax, cpuid_ebx;
+	uint64_t jobs, max_lines, mtc_freq, nom_freq, cpuid_eax, cpuid_ebx;
 	struct machine_options machine;
 	struct { const char *text; bool raw; } code_files[CODE_FILES_MAX];
 	unsigned code_file_count;

@@ -11,6 +11,7 @@
 struct timeline_output {
 	int fd;
 	uint64_t max_lines; /* 0: no limit */
+	unsigned threads;   /* that decode; 1: none beside the caller's */
 };
 
 /** What came of it. */

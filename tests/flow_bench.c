@@ -125,6 +125,7 @@ static void decode_segment(const struct pt_segment *segment, const struct pt_con
 
 	pt_flow_init(&flow, segment, config, where, false);
 	do {
+		batch->room = FLOW_BATCH;
 		r = pt_flow_run(&flow, batch);
 		for (uint32_t i = 0; list && i < batch->count; i++)
 			read_item(&reader, batch, &batch->items[i]);

@@ -1,0 +1,350 @@
+#include "decode/team.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "decode/base/error.h"
+#include "decode/pt_offset_learn.h"
+
+enum {
+	/* Trace bytes that a segment has at least: text is some hundred times as much. */
+	TEXT_SEGMENT_BYTES = 32 << 10,
+	GAPS_SEGMENT_BYTES = 256 << 10,
+	JOBS_PER_THREAD = 2, /* in each lane, beside the one that is merged */
+};
+
+/* Lines that depend on others before them cannot be made out of order. */
+static bool needs_order(const struct print_config *print)
+{
+	const struct itrace *itrace = &print->itrace;
+	bool samples = itrace->instructions &&
+		       (itrace->period_unit == PERIOD_INSNS ? itrace->period > 1 : itrace->period);
+
+	return samples || itrace->skip || print->delta_time ||
+	       print->fields & (FIELD_IPC | FIELD_CALLINDENT);
+}
+
+static bool is_about_gaps(const struct itrace *itrace)
+{
+	return !itrace->instructions && !itrace->branches && !itrace->calls && !itrace->returns &&
+	       !itrace->transactions && !itrace->ptwrites && !itrace->power && !itrace->interrupts;
+}
+
+/* Segments outside of the wanted times need no decoding. */
+static bool is_wanted(const struct team *team, const struct pt_walk *walk,
+		      const struct pt_segment *segment)
+{
+	const struct time_ranges *times = &team->print->times;
+	const struct time_conv *conv = &team->print->pt->conv;
+	uint64_t end = walk->ended ? UINT64_MAX : walk->clock.now;
+	uint64_t start = segment->clock.now;
+
+	if (!times->count || !conv->valid || !start || !end)
+		return true;
+	for (unsigned i = 0; i < times->count; i++)
+		if ((end == UINT64_MAX || time_conv_ns(conv, end) >= times->items[i].from) &&
+		    time_conv_ns(conv, start) <= times->items[i].to)
+			return true;
+	return false;
+}
+
+/* The next segment of a lane as a job, NULL at its end. Without the lock: `walking` is set. */
+static struct job *cut(struct team *team, struct lane *lane)
+{
+	struct job *job = malloc(sizeof(*job)); /* its large parts are set before they are used */
+	int r;
+
+	if (!job) {
+		team->out_of_memory = true;
+		return NULL;
+	}
+	do
+		r = pt_walk_next(&lane->walk, &job->segment);
+	while (!r && !is_wanted(team, &lane->walk, &job->segment));
+	if (r) {
+		free(job);
+		return NULL;
+	}
+	job->next = NULL;
+	job->begun = job->full = false;
+	job->state = JOB_WAITING;
+	job->printer = team->in_order ? &lane->printer : NULL;
+	job->chunk = (struct chunk){ .runs = { 0 } };
+	return job;
+}
+
+static void append(struct lane *lane, struct job *job)
+{
+	if (!job) {
+		lane->walked = true;
+		return;
+	}
+	if (lane->last)
+		lane->last->next = job;
+	else
+		lane->first = job;
+	lane->last = job;
+	lane->jobs++;
+}
+
+/* The pages of a segment that is done are the kernel's again: memory must not grow with the trace.
+ * (They would be read again from the file, but nobody comes back.) */
+static void release_pages(const struct bytes *mapping, const struct pt_segment *segment)
+{
+	const struct aux_span *span = pt_span_at(segment->queue, segment->from);
+	const struct aux_span *end = segment->queue->spans + segment->queue->count;
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+
+	for (; span && span < end && span->position < segment->to; span++) {
+		uint64_t skip = segment->from > span->position ? segment->from - span->position : 0;
+		uint64_t size = segment->to - span->position;
+		uintptr_t from = ((uintptr_t)span->data + skip + page) & ~page;
+		uintptr_t to =
+			((uintptr_t)span->data + (size < span->size ? size : span->size)) & ~page;
+
+		if (span->data >= mapping->data && span->data < mapping->data + mapping->size &&
+		    from < to)
+			(void)madvise((void *)from, to - from, MADV_DONTNEED);
+	}
+}
+
+static void add_up(struct team *team, struct job *job)
+{
+	for (int kind = 0; kind < GAP_KINDS; kind++) {
+		team->gaps[kind] += job->printer->gaps[kind];
+		job->printer->gaps[kind] = 0;
+	}
+	team->insns += job->flow.insns;
+	team->corrections += job->flow.clock.corrections - job->segment.clock.corrections;
+}
+
+/* Run a job, without the lock, as far as there is room for its lines. */
+static int run(struct team *team, struct lane *lane, struct job *job, struct code *code)
+{
+	struct flow_code where = lane->where;
+	int r;
+
+	where.code = code;
+	r = job_run(job, team->print, &where, team->gaps_only);
+	if (r)
+		release_pages(&team->print->mapping, &job->segment);
+	return r;
+}
+
+/* With the lock: what has come of a run. */
+static void put_back(struct team *team, struct job *job, int r)
+{
+	job_publish(job);
+	job->state = r ? JOB_ENDED : JOB_WAITING;
+	if (r)
+		add_up(team, job);
+}
+
+static bool can_run(const struct job *job)
+{
+	return job->state == JOB_WAITING && !job->full;
+}
+
+static bool can_walk(const struct team *team, const struct lane *lane)
+{
+	return !lane->walking && !lane->walked &&
+	       lane->jobs < 1 + JOBS_PER_THREAD * team->thread_count;
+}
+
+/* What is most urgent, with the lock: lines that the merger waits for, then a lane without jobs,
+ * then what comes next in any lane. A lane without a job is one to walk. */
+static struct lane *pick(struct team *team, struct job **ret)
+{
+	struct lane *walk = NULL, *next = NULL;
+	struct job *next_job = NULL;
+
+	for (size_t i = 0; i < team->lane_count; i++) {
+		struct lane *lane = &team->lanes[i];
+		struct job *job = lane->first;
+
+		*ret = job;
+		if (job ? can_run(job) : can_walk(team, lane))
+			return lane;
+		while (job && !can_run(job))
+			job = job->next;
+		if (job && !next) {
+			next = lane;
+			next_job = job;
+		}
+		if (can_walk(team, lane) && (!walk || lane->jobs < walk->jobs))
+			walk = lane;
+	}
+	*ret = next_job;
+	return next ? next : walk;
+}
+
+static void walk_on(struct team *team, struct lane *lane)
+{
+	struct job *job;
+
+	lane->walking = true;
+	pthread_mutex_unlock(&team->lock);
+	job = cut(team, lane);
+	pthread_mutex_lock(&team->lock);
+	lane->walking = false;
+	append(lane, job);
+}
+
+static void run_on(struct team *team, struct lane *lane, struct job *job, struct code *code)
+{
+	int r;
+
+	job->state = JOB_RUNNING;
+	pthread_mutex_unlock(&team->lock);
+	r = run(team, lane, job, code);
+	pthread_mutex_lock(&team->lock);
+	put_back(team, job, r);
+}
+
+static void *work(void *context)
+{
+	struct team *team = context;
+	struct code code;
+
+	code_init(&code, team->print->machines);
+	pthread_mutex_lock(&team->lock);
+	while (!team->stop) {
+		struct job *job;
+		struct lane *lane = pick(team, &job);
+
+		if (!lane) {
+			pthread_cond_wait(&team->work, &team->lock);
+			continue;
+		}
+		if (job)
+			run_on(team, lane, job, &code);
+		else
+			walk_on(team, lane);
+		pthread_cond_broadcast(&team->work);
+		pthread_cond_signal(&team->lines);
+	}
+	pthread_mutex_unlock(&team->lock);
+	code_free(&code);
+	return NULL;
+}
+
+/* The merger's own thread does what it needs. */
+static void work_for(struct team *team, struct lane *lane)
+{
+	struct job *job = lane->first;
+
+	if (!job)
+		append(lane, cut(team, lane));
+	else
+		put_back(team, job, run(team, lane, job, &team->code));
+}
+
+static void drop_first(struct lane *lane)
+{
+	struct job *job = lane->first;
+
+	lane->first = job->next;
+	if (!lane->first)
+		lane->last = NULL;
+	lane->jobs--;
+	job_free(job);
+}
+
+const struct chunk *team_lines(struct team *team, struct lane *lane)
+{
+	const struct chunk *chunk = NULL;
+
+	pthread_mutex_lock(&team->lock);
+	while (!chunk && !team->out_of_memory && (lane->first || !lane->walked)) {
+		struct job *job = lane->first;
+
+		if (job && job->full && lane->run < job->chunk.runs.count) {
+			chunk = &job->chunk;
+		} else if (job && job->full) {
+			job->full = false;
+			lane->run = 0;
+			if (job->state == JOB_ENDED)
+				drop_first(lane);
+			pthread_cond_broadcast(&team->work);
+		} else if (!team->thread_count) {
+			work_for(team, lane);
+		} else {
+			pthread_cond_wait(&team->lines, &team->lock);
+		}
+	}
+	pthread_mutex_unlock(&team->lock);
+	return chunk;
+}
+
+static void init_lane(struct team *team, struct lane *lane, const struct aux_queue *queue,
+		      const struct pt_offsets *offsets)
+{
+	const struct print_config *print = team->print;
+
+	lane->where.pid = queue->tid >= 0 ? queue->pid : -1;
+	if (print->sideband && queue->cpu >= 0)
+		lane->where.switches =
+			sideband_switches(print->sideband, queue->cpu, &lane->where.switch_count);
+	pt_walk_init(&lane->walk, queue, print->pt, offsets,
+		     team->gaps_only ? GAPS_SEGMENT_BYTES : TEXT_SEGMENT_BYTES);
+	printer_init(&lane->printer, print, queue, &lane->where);
+}
+
+static int start_threads(struct team *team, unsigned threads)
+{
+	if (threads <= 1 || team->in_order)
+		return 0;
+	if (threads > TEAM_THREADS_MAX)
+		threads = TEAM_THREADS_MAX;
+	pthread_mutex_lock(&team->lock); /* they begin when their number is known */
+	while (team->thread_count < threads &&
+	       !pthread_create(&team->threads[team->thread_count], NULL, work, team))
+		team->thread_count++;
+	pthread_mutex_unlock(&team->lock);
+	return 0;
+}
+
+int team_init(struct team *team, const struct aux_queue *queues, size_t count,
+	      const struct print_config *print, unsigned threads)
+{
+	struct pt_offsets offsets;
+
+	*team = (struct team){ .print = print };
+	team->gaps_only = is_about_gaps(&print->itrace);
+	team->in_order = needs_order(print);
+	pthread_mutex_init(&team->lock, NULL);
+	pthread_cond_init(&team->work, NULL);
+	pthread_cond_init(&team->lines, NULL);
+	code_init(&team->code, print->machines);
+	team->lanes = calloc(count ? count : 1, sizeof(*team->lanes));
+	if (!team->lanes)
+		return -PTVM_NO_MEMORY;
+	pt_offsets_learn(queues, count, print->pt, &offsets);
+	for (size_t i = 0; i < count; i++)
+		if (queues[i].cpu < 0 || number_ranges_has(&print->cpus, queues[i].cpu))
+			init_lane(team, &team->lanes[team->lane_count++], &queues[i], &offsets);
+	return start_threads(team, threads);
+}
+
+void team_free(struct team *team)
+{
+	if (!team->print)
+		return;
+	pthread_mutex_lock(&team->lock);
+	team->stop = true;
+	pthread_cond_broadcast(&team->work);
+	pthread_mutex_unlock(&team->lock);
+	for (unsigned i = 0; i < team->thread_count; i++)
+		pthread_join(team->threads[i], NULL);
+	for (size_t i = 0; i < team->lane_count; i++) {
+		while (team->lanes[i].first)
+			drop_first(&team->lanes[i]);
+		printer_free(&team->lanes[i].printer);
+	}
+	free(team->lanes);
+	code_free(&team->code);
+	pthread_cond_destroy(&team->lines);
+	pthread_cond_destroy(&team->work);
+	pthread_mutex_destroy(&team->lock);
+}
