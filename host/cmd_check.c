@@ -1,5 +1,6 @@
 #include "host/cmd_check.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
@@ -37,14 +38,16 @@ static int parse_options(struct check_args *args, int argc, char **argv, struct 
 	};
 	int left = options_parse(&options, argc, argv, stdout, error);
 
+	if (left < 0)
+		return left;
 	if (left > 0)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "unexpected argument '%s'", argv[1]);
-	if (!left && args->pid > INT_MAX)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "invalid argument of -p");
-	if (!left && args->pid && args->guest.name)
+	if (args->pid > INT_MAX)
+		return ptvm_fail(error, PTVM_BAD_USAGE, "there is no process %" PRIu64, args->pid);
+	if (args->pid && args->guest.name)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "--domain and -p both name the guest");
 	args->guest.pid = (pid_t)args->pid;
-	return left;
+	return 0;
 }
 
 static void print_text(const struct check_list *list)

@@ -33,9 +33,9 @@ static bool copy_value(const char *from, const char *key, char *to, size_t size)
 {
 	size_t used = 0;
 
-	for (; *from && strncmp(from, key, strlen(key)); from++) {
+	while (strncmp(from, key, strlen(key))) {
 		from += strcspn(from, ",");
-		if (!*from)
+		if (!*from++)
 			return false;
 	}
 	from += strlen(key);
@@ -176,7 +176,8 @@ int vm_process_read(const struct roots *roots, pid_t pid, struct vm_process *ret
 
 static bool is_called(const struct vm_process *vm, const char *name)
 {
-	return !strcmp(vm->name, name) || (vm->uuid[0] && !strcasecmp(vm->uuid, name));
+	return (vm->name[0] && !strcmp(vm->name, name)) ||
+	       (vm->uuid[0] && !strcasecmp(vm->uuid, name));
 }
 
 static int find(const struct roots *roots, DIR *directory, const char *name, struct vm_process *ret,

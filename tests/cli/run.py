@@ -162,6 +162,54 @@ def test_the_installed_perf_agrees():
         equal((name, len(ours)), (name, len(theirs)))
 
 
+ITEMS = ["cpu", "intel_pt", "intel_pt caps", "VMX_MISC[14]", "kvm_intel", "pt_mode", "capabilities",
+         "perf_event_paranoid", "locked memory", "kcore", "kptr_restrict", "lockdown", "debugfs", "tracefs",
+         "disk space", "libvirt"]
+
+
+def test_check_tells_every_item_of_the_host():
+    run = ptvm("check", "-c", "test:///default")
+    words = run.stdout.splitlines()
+    equal([line[9:29].rstrip() for line in words[:-1]], ITEMS)
+    blocks = sum(line.startswith("blocks") for line in words)
+    equal((run.returncode, run.stderr), (1 if blocks else 0, ""))
+    assert words[-1].startswith("Recording cannot work" if blocks else "Recording can work"), words[-1]
+
+
+def test_check_says_the_same_in_json():
+    run = ptvm("check", "-c", "test:///default", "--json")
+    found = json.loads(run.stdout)
+    equal([item["item"] for item in found["items"]], ITEMS)
+    equal(found["can_record"], all(item["verdict"] != "blocks" for item in found["items"]))
+    equal(run.returncode, 0 if found["can_record"] else 1)
+    equal([item for item in found["items"] if (item["verdict"] == "ok") != (item["remedy"] is None)], [])
+
+
+def test_check_finds_a_domain_of_libvirt():
+    run = ptvm("check", "-c", "test:///default", "--domain", "test")
+    if "built without libvirt" in run.stdout:
+        raise Skip("built without libvirt")
+    assert "\nok       domain               test, id 1, " in run.stdout, run.stdout
+    assert "\nblocks   process  " in run.stdout, run.stdout
+    equal(run.returncode, 1)
+
+
+def test_check_names_what_is_not_there():
+    run = ptvm("check", "-c", "test:///default", "--domain", "no-such-domain")
+    assert "\nblocks   domain               'no-such-domain' is not known" in run.stdout, run.stdout
+    run = ptvm("check", "-c", "none:///", "--pid", str(os.getpid()))
+    assert f"process {os.getpid()} runs no virtual machine" in run.stdout, run.stdout
+    assert "\nwarning  libvirt  " in run.stdout, run.stdout
+
+
+def test_check_refuses_what_cannot_be_meant():
+    refused(["check", "--domain"], "ptvm check: option needs an argument: --domain")
+    refused(["check", "--domain=a", "-p1"], "ptvm check: --domain and -p both name the guest")
+    refused(["check", "-p", "4294967296"], "ptvm check: there is no process 4294967296")
+    refused(["check", "-p", "x"], "ptvm check: invalid argument of -p: 'x'")
+    refused(["check", "vm"], "ptvm check: unexpected argument 'vm'")
+
+
 def main():
     tests = [(name[5:], test) for name, test in globals().items() if name.startswith("test_")]
     failed = 0

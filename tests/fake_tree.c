@@ -1,0 +1,112 @@
+#include "tests/fake_tree.h"
+
+#include <ftw.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+void fake_tree_init(struct fake_tree *tree)
+{
+	(void)strcpy(tree->path, "/tmp/ptvm-tree-XXXXXX");
+	assert_non_null(mkdtemp(tree->path));
+	(void)snprintf(tree->proc, sizeof(tree->proc), "%s/proc", tree->path);
+	(void)snprintf(tree->sys, sizeof(tree->sys), "%s/sys", tree->path);
+	(void)snprintf(tree->debugfs, sizeof(tree->debugfs), "%s/debugfs", tree->path);
+	(void)snprintf(tree->dev, sizeof(tree->dev), "%s/dev", tree->path);
+	tree->roots = (struct roots){ tree->proc, tree->sys, tree->debugfs, tree->dev };
+}
+
+static int drop(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+	return remove(path);
+}
+
+void fake_tree_deinit(struct fake_tree *tree)
+{
+	assert_int_equal(nftw(tree->path, drop, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static void make_directories(const struct fake_tree *tree, char *path)
+{
+	for (char *c = path + strlen(tree->path) + 1; (c = strchr(c, '/')); c++) {
+		*c = 0;
+		(void)mkdir(path, 0700);
+		*c = '/';
+	}
+}
+
+static void write_file(const struct fake_tree *tree, char *path, const void *data, size_t size)
+{
+	FILE *file;
+
+	make_directories(tree, path);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(data, 1, size, file), size);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void make_path(const struct fake_tree *tree, char *path, const char *format, va_list args)
+	__attribute__((format(printf, 3, 0)));
+
+static void make_path(const struct fake_tree *tree, char *path, const char *format, va_list args)
+{
+	int used = snprintf(path, PATH_MAX, "%s/", tree->path);
+
+	(void)vsnprintf(path + used, PATH_MAX - (size_t)used, format, args);
+}
+
+void fake_tree_file(const struct fake_tree *tree, const char *text, const char *format, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+
+	va_start(args, format);
+	make_path(tree, path, format, args);
+	va_end(args);
+	write_file(tree, path, text, strlen(text));
+}
+
+void fake_tree_bytes(const struct fake_tree *tree, const void *data, size_t size, const char *path)
+{
+	char whole[PATH_MAX];
+
+	(void)snprintf(whole, sizeof(whole), "%s/%s", tree->path, path);
+	write_file(tree, whole, data, size);
+}
+
+void fake_tree_link(const struct fake_tree *tree, const char *target, const char *format, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+
+	va_start(args, format);
+	make_path(tree, path, format, args);
+	va_end(args);
+	make_directories(tree, path);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+void fake_tree_process(const struct fake_tree *tree, int pid, const char *comm,
+		       const char *arguments, size_t size)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "proc/%d/cmdline", pid);
+	fake_tree_bytes(tree, arguments, size, path);
+	fake_tree_file(tree, comm, "proc/%d/comm", pid);
+	fake_tree_thread(tree, pid, pid, comm);
+}
+
+void fake_tree_thread(const struct fake_tree *tree, int pid, int tid, const char *comm)
+{
+	fake_tree_file(tree, comm, "proc/%d/task/%d/comm", pid, tid);
+}
