@@ -307,6 +307,18 @@ static int user_code(struct machine *machine, int32_t pid, uint64_t address, uin
 	return 0;
 }
 
+/* Say once that a kernel ran whose code nobody has: the remedy is an option or a better recording. */
+static void note_no_kernel(struct machine *machine)
+{
+	if (machine_has_kernel(machine))
+		return;
+	(void)pthread_mutex_lock(&machine->lock);
+	if (!machine->no_kernel_noted)
+		machine_note(machine, "%s: no copy of its code (kcore)", machine->kernel_name);
+	machine->no_kernel_noted = true;
+	(void)pthread_mutex_unlock(&machine->lock);
+}
+
 int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_t time_ns,
 		 struct code_view *ret)
 {
@@ -314,6 +326,8 @@ int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_
 	int r = is_kernel(machine, address) ? kernel_code(machine, address, time, ret)
 					    : user_code(machine, pid, address, time, ret);
 
+	if (r && is_kernel(machine, address))
+		note_no_kernel(machine);
 	if (!r && machine->is_timeless) {
 		ret->from = 0;
 		ret->to = UINT64_MAX;

@@ -61,15 +61,11 @@ static int load(struct machine *machine, const char *directory, const struct ker
 		struct ptvm_error *error)
 {
 	struct kernel_files files = { 0 };
-	int r;
 
 	if (directory)
 		files = files_in(machine, directory);
 	prefer(machine, &files, asked);
-	r = machine_load_kernel(machine, &files, asked, error);
-	if (!r && !machine_has_kernel(machine))
-		machine_note(machine, "%s: no copy of its code (kcore)", machine->kernel_name);
-	return r;
+	return machine_load_kernel(machine, &files, asked, error);
 }
 
 /* The pid that a directory's name is for, after `prefix`; -1 for another name. */

@@ -56,6 +56,7 @@ struct machine {
 		char **items;
 		size_t count, room;
 	} notes;
+	bool no_kernel_noted;
 };
 
 /** Tell the user something. While loading, or with the lock held. */
