@@ -5,7 +5,7 @@
 #include "decode/sample_flags.h"
 #include "decode/script_options.h"
 
-static void symbol_text(struct text *text, const struct symbol_view *view, uint32_t fields)
+void symbol_text(struct text *text, const struct symbol_view *view, uint32_t fields)
 {
 	if (fields & FIELD_SYM) {
 		text_putc(text, ' ');
@@ -22,14 +22,13 @@ static void symbol_text(struct text *text, const struct symbol_view *view, uint3
 	}
 }
 
-void address_text(struct text *text, struct code_space *space, uint64_t ip, uint64_t time_ns,
-		  uint32_t fields)
+struct symbol_view address_symbol(const struct code_space *space, uint64_t ip, uint64_t time_ns)
 {
 	struct symbol_view view = { 0 };
 
 	if (space && space->machine && ip)
 		machine_symbol(space->machine, space->pid, ip, time_ns, &view);
-	symbol_text(text, &view, fields);
+	return view;
 }
 
 static void disassemble(struct text *text, const struct insn *insn, unsigned bits, bool intel)
@@ -46,8 +45,8 @@ static void disassemble(struct text *text, const struct insn *insn, unsigned bit
 		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32);
 	else
 		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LEGACY_16, ZYDIS_STACK_WIDTH_16);
-	ZydisFormatterInit(&formatter, intel ? ZYDIS_FORMATTER_STYLE_INTEL
-					     : ZYDIS_FORMATTER_STYLE_ATT);
+	ZydisFormatterInit(&formatter,
+			   intel ? ZYDIS_FORMATTER_STYLE_INTEL : ZYDIS_FORMATTER_STYLE_ATT);
 	/* as perf's manual has it: 0x9(%rcx), -0x11(%rbp), not padded with zeros */
 	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
 	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_DISP_PADDING,
@@ -58,9 +57,9 @@ static void disassemble(struct text *text, const struct insn *insn, unsigned bit
 				  ZYDIS_PADDING_DISABLED);
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, insn->bytes, insn->length, &decoded,
 						 operands)) ||
-	    !ZYAN_SUCCESS(ZydisFormatterFormatInstruction(
-		    &formatter, &decoded, operands, decoded.operand_count_visible, line,
-		    sizeof(line), insn->ip, NULL)))
+	    !ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&formatter, &decoded, operands,
+							  decoded.operand_count_visible, line,
+							  sizeof(line), insn->ip, NULL)))
 		return;
 	text_putc(text, ' ');
 	text_puts(text, line);
@@ -88,13 +87,16 @@ void insn_text(struct text *text, const struct insn *insn, const struct code_spa
 static void line_text(struct text *text, const struct block *block, const struct insn *insn,
 		      const struct block_style *style)
 {
+	struct symbol_view view;
+
 	text_puts(text, style->lead);
 	if (style->fields & FIELD_FLAGS)
 		sample_flags_text(text, sample_flags_of(insn->class));
 	if (style->fields & FIELD_IP) {
 		text_putc(text, ' ');
 		text_hex(text, insn->ip, 16);
-		address_text(text, block->space, insn->ip, block->from_ns, style->fields);
+		view = address_symbol(block->space, insn->ip, block->from_ns);
+		symbol_text(text, &view, style->fields);
 	}
 	insn_text(text, insn, block->space, style);
 	text_putc(text, '\n');
@@ -113,7 +115,7 @@ static struct block_text *keep(const struct block *block, const struct text *tex
 	memcpy(copy, offsets, offsets_size);
 	if (text->size)
 		memcpy(lines, text->data, text->size);
-	*result = (struct block_text){ lines, copy };
+	*result = (struct block_text){ .lines = lines, .offsets = copy };
 	return result;
 }
 
@@ -139,18 +141,23 @@ const struct block_text *block_addresses(struct block *block, const struct block
 					 struct arena *arena)
 {
 	uint32_t offsets[BLOCK_MAX_INSNS + 1];
+	struct symbol_view *symbols;
 	struct text text = { 0 };
 
 	if (block->addresses)
 		return block->addresses;
-	for (unsigned i = 0; i < block->count; i++) {
+	symbols = arena_alloc(arena, block->count * sizeof(*symbols) + 1);
+	for (unsigned i = 0; symbols && i < block->count; i++) {
 		offsets[i] = (uint32_t)text.size;
 		text_hex(&text, block->insns[i].ip, 16);
-		address_text(&text, block->space, block->insns[i].ip, block->from_ns,
-			     style->fields);
+		symbols[i] = address_symbol(block->space, block->insns[i].ip, block->from_ns);
+		symbol_text(&text, &symbols[i], style->fields);
 	}
 	offsets[block->count] = (uint32_t)text.size;
-	block->addresses = keep(block, &text, offsets, arena);
+	if (symbols)
+		block->addresses = keep(block, &text, offsets, arena);
+	if (block->addresses)
+		block->addresses->symbols = symbols;
 	text_free(&text);
 	return block->addresses;
 }

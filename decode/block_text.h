@@ -19,11 +19,14 @@ struct block_style {
 struct block_text {
 	const char *lines;	 /* of all instructions, one after the other, each with its newline */
 	const uint32_t *offsets; /* count + 1 of them, into lines */
+	const struct symbol_view *symbols; /* of each address; NULL where there are only lines */
 };
 
-/** " sym+off (dso)" as the fields want it, for an address. */
-void address_text(struct text *text, struct code_space *space, uint64_t ip, uint64_t time_ns,
-		  uint32_t fields);
+/** What an address is called; nothing known where `space` is NULL or `ip` 0. */
+struct symbol_view address_symbol(const struct code_space *space, uint64_t ip, uint64_t time_ns);
+
+/** " sym+off (dso)" as the fields want it. */
+void symbol_text(struct text *text, const struct symbol_view *view, uint32_t fields);
 
 /** " ilen: N insn: xx xx" and the disassembly, as the fields want it. */
 void insn_text(struct text *text, const struct insn *insn, const struct code_space *space,

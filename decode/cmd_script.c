@@ -40,16 +40,17 @@ static int parse_options(struct script_args *args, int argc, char **argv, struct
 		{ 0, "symfs", OPT_STRING, &args->machine.symfs, "DIR",
 		  "look for files of code below DIR" },
 		{ 0, NULL, OPT_HEADING, NULL, NULL, "What to print" },
-		{ 0, "insn-trace", OPT_STRING, &args->insn_trace, "raw",
-		  "every instruction, disassembled, or as bytes", .missing = "disasm" },
-		{ 0, "call-trace", OPT_FLAG, &args->call_trace, NULL, "every call, indented" },
-		{ 0, "call-ret-trace", OPT_FLAG, &args->call_ret_trace, NULL,
-		  "every call and return, indented" },
-		{ 0, "itrace", OPT_STRING, &args->itrace, "LETTERS",
+		{ 0, "insn-trace", OPT_CALL, args, "raw",
+		  "every instruction, disassembled, or as bytes", .missing = "disasm",
+		  .call = script_insn_trace },
+		{ 0, "call-trace", OPT_CALL, args, NULL, "every call, indented",
+		  .call = script_call_trace },
+		{ 0, "call-ret-trace", OPT_CALL, args, NULL, "every call and return, indented",
+		  .call = script_call_ret_trace },
+		{ 0, "itrace", OPT_CALL, args, "LETTERS",
 		  "kinds of events: i(PERIOD) instructions, b branches, c calls, r returns, e "
-		  "errors, "
-		  "p power, w ptwrite, x transactions, I interrupts, s(N) skip, q quick, A",
-		  .missing = "" },
+		  "errors, p power, w ptwrite, x transactions, I interrupts, s(N) skip, q quick, A",
+		  .missing = "", .call = script_itrace },
 		{ 'F', "fields", OPT_CALL, args, "LIST", "fields of a line; +F and -F change them",
 		  .call = script_fields },
 		{ 'D', "dump-raw-trace", OPT_FLAG, &args->dump, NULL,
@@ -140,7 +141,7 @@ static void report_notes(const struct machines *machines)
 static int print_trace(struct script *script, struct ptvm_error *error)
 {
 	const struct timeline_output output = { STDOUT_FILENO, script->args.max_lines,
-						  (unsigned)script->args.jobs };
+						(unsigned)script->args.jobs };
 	struct timeline_result result;
 	int r;
 

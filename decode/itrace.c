@@ -174,25 +174,40 @@ static int read_letters(const char *text, struct itrace *itrace, struct ptvm_err
 			return ptvm_fail(error, PTVM_BAD_USAGE,
 					 "invalid argument of --itrace: '%s'", letter);
 	}
-	itrace->error_overflow = itrace->errors && !(without_errors & 1U << ('o' - 'a'));
-	itrace->error_lost = itrace->errors && !(without_errors & 1U << ('l' - 'a'));
+	if (strchr(text, 'e')) {
+		itrace->error_overflow = !(without_errors & 1U << ('o' - 'a'));
+		itrace->error_lost = !(without_errors & 1U << ('l' - 'a'));
+	}
+	return 0;
+}
+
+int itrace_add(const char *text, struct itrace *itrace, struct ptvm_error *error)
+{
+	struct itrace sum = *itrace;
+	int r;
+
+	if (!text[strspn(text, " ,")]) {
+		itrace_default(itrace);
+		itrace->instructions = sum.instructions;
+		return 0;
+	}
+	sum.period_unit = PERIOD_NS;
+	sum.period = DEFAULT_PERIOD_NS;
+	r = read_letters(text, &sum, error);
+	if (r < 0)
+		return r;
+	if (!sum.period) /* of whatever unit: every instruction */
+		sum.period_unit = PERIOD_NS;
+	*itrace = sum;
 	return 0;
 }
 
 int itrace_parse(const char *text, struct itrace *ret, struct ptvm_error *error)
 {
-	struct itrace itrace = { .period_unit = PERIOD_NS, .period = DEFAULT_PERIOD_NS };
-	int r;
+	struct itrace itrace = { 0 };
+	int r = itrace_add(text, &itrace, error);
 
-	if (!text[strspn(text, " ,")]) {
-		itrace_default(ret);
-		return 0;
-	}
-	r = read_letters(text, &itrace, error);
-	if (r < 0)
-		return r;
-	if (!itrace.period) /* of whatever unit: every instruction */
-		itrace.period_unit = PERIOD_NS;
-	*ret = itrace;
-	return 0;
+	if (!r)
+		*ret = itrace;
+	return r;
 }

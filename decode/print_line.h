@@ -1,50 +1,49 @@
-/* One line at a time: what a printer writes into its text. Not for others. */
+/* What lines have in common, and those of instructions. Not for others than the printer's files. */
 #pragma once
 
 #include "decode/printer.h"
 
+/** Bring prefix and thread up to date with time and context; completes an open branch. */
+void print_refresh(struct printer *printer);
+
 /**
- * Begin a line: bring the prefix up to date and say whether the line is wanted at all. The prefix
- * itself is left to the caller to copy.
+ * Begin a line: print_refresh(), and say whether the line is wanted at all. The prefix itself is
+ * left to print_add_prefix().
  */
 bool print_begin(struct printer *printer);
 
-/** An instruction of a block as a sample that stands for `period` instructions. */
-void print_sample(struct printer *printer, const struct block *block, unsigned index,
-		  uint64_t period);
+/** Append the prefix. */
+void print_add_prefix(struct printer *printer);
 
-/** An instruction with the fields that cannot be prepared (addr, ipc). */
-void print_full_insn(struct printer *printer, const struct block *block, unsigned index,
-		     bool taken);
-
-/** The source half of a branch line: an instruction of a block. The target half must follow. */
-void print_branch_from_insn(struct printer *printer, struct block *block, unsigned index,
-			    uint32_t flags);
-
-/** The same from an address that is no branch instruction; 0: from outside of the trace. */
-void print_branch_from(struct printer *printer, uint64_t ip, uint32_t flags);
+/** Append period (0: none) and name of an event, in the columns of perf. */
+void print_add_event(const struct print_config *config, struct text *text, const char *name,
+		     uint64_t period);
 
 /**
- * The target half. The name of an address where a block will begin is taken from that block: the
- * line stays open until print_branch_arrived() or print_branch_settle().
+ * Instructions and cycles since `mark`, which is moved here; cycles 0 where they are not known
+ * exactly, and then the mark stays.
  */
-void print_branch_to(struct printer *printer, uint64_t ip);
+void print_take_ipc(const struct printer *printer, struct ipc_mark *mark, uint64_t *insns,
+		    uint64_t *cycles);
 
-/** The same for an instruction of a block. */
-void print_branch_to_insn(struct printer *printer, struct block *block, unsigned index);
+/** Append them, if there are any. */
+void print_add_ipc(struct text *text, uint64_t insns, uint64_t cycles);
 
-/** The flow is in `block`: complete an open line. */
-void print_branch_arrived(struct printer *printer, struct block *block);
+/** The address space of an address in the present context; NULL for address 0. */
+struct code_space *print_space(struct printer *printer, uint64_t ip);
 
-/** Complete an open line now. */
-void print_branch_settle(struct printer *printer);
+/** Append " ip" and what it is called. */
+void print_add_address(struct printer *printer, const struct code_space *space, uint64_t ip);
 
-/** A branch between host and guest in perf's two halves; `insn` NULL for one without instruction. */
-void print_vm_branch(struct printer *printer, uint64_t from, const struct insn *insn,
-		     uint32_t flags, uint64_t to);
+/** Prepared lines of instructions `from` to `to` of a block. */
+void print_lines(struct printer *printer, struct block *block, unsigned from, unsigned to);
 
-/** An error line about printer->gap_kind. */
-void print_gap(struct printer *printer, uint64_t ip);
-
-/** A line for printer->event, a packet that is about something other than flow. */
-void print_event(struct printer *printer, uint64_t payload);
+/**
+ * An instruction of a block with the fields that cannot be prepared.
+ *
+ * @period  how many instructions it stands for
+ * @flags   enum sample_flag
+ * @addr    where it goes if it is a branch, 0 unknown
+ */
+void print_insn(struct printer *printer, const struct block *block, unsigned index, uint64_t period,
+		uint32_t flags, uint64_t addr);

@@ -35,8 +35,8 @@ static void update_comm(struct printer *printer)
 
 	printer->comm = NULL;
 	if (sideband && !printer->context.nr)
-		printer->comm = sideband_comm(sideband, printer->pid, printer->tid,
-					      printer->time_ns);
+		printer->comm =
+			sideband_comm(sideband, printer->pid, printer->tid, printer->time_ns);
 }
 
 static bool in_times(const struct time_ranges *times, uint64_t time_ns)
@@ -201,8 +201,8 @@ void prefix_refresh(struct printer *printer)
 	if (update_thread(printer) || printer->place_stale)
 		refresh_place(printer);
 	printer->stale = false;
-	printer->wanted = printer->wanted_place &&
-			  in_times(&printer->config->times, printer->time_ns);
+	printer->wanted =
+		printer->wanted_place && in_times(&printer->config->times, printer->time_ns);
 	printer->prefix.size = printer->place_size;
 	if (printer->wanted && printer->config->fields & FIELD_TIME)
 		add_time(printer);

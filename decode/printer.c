@@ -3,9 +3,26 @@
 #include <stdio.h>
 
 #include "decode/base/vec.h"
+#include "decode/print_branch.h"
+#include "decode/print_event.h"
 #include "decode/print_line.h"
 #include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
+
+/* The largest power of two that is not more. */
+static uint64_t power_of_two(uint64_t value)
+{
+	return value ? UINT64_C(1) << (63 - __builtin_clzll(value)) : 1;
+}
+
+static uint64_t period_ticks(const struct print_config *config)
+{
+	uint64_t period = config->itrace.period;
+
+	if (config->itrace.period_unit == PERIOD_NS && config->pt->conv.valid)
+		period = time_conv_tsc(&config->pt->conv, config->pt->conv.zero + period);
+	return power_of_two(period);
+}
 
 void printer_init(struct printer *printer, const struct print_config *config,
 		  const struct aux_queue *queue, const struct flow_code *where)
@@ -17,6 +34,7 @@ void printer_init(struct printer *printer, const struct print_config *config,
 	printer->stale = printer->place_stale = true;
 	printer->skip = config->itrace.skip;
 	printer->until_sample = config->itrace.period;
+	printer->period_ticks = period_ticks(config);
 }
 
 void printer_free(struct printer *printer)
@@ -26,58 +44,7 @@ void printer_free(struct printer *printer)
 	for (int i = 0; i < BRANCH_LEADS; i++)
 		text_free(&printer->leads[i].text);
 	vec_free(&printer->runs);
-}
-
-/* Prepared text of one block as a line each, with the prefix. */
-static void print_lines(struct printer *printer, struct block *block, unsigned from, unsigned to)
-{
-	const struct block_text *text =
-		block_lines(block, &printer->config->style, &printer->where.code->arena);
-	size_t prefix_size, size;
-	char *out;
-
-	if (!text || from >= to || !print_begin(printer))
-		return;
-	prefix_size = printer->prefix.size;
-	size = text->offsets[to] - text->offsets[from] + (to - from) * prefix_size;
-	printer->lines += to - from - 1; /* one is counted already */
-	if (!text_reserve(&printer->out, size))
-		return;
-	out = printer->out.data + printer->out.size;
-	printer->out.size += size;
-	if (!prefix_size) {
-		memcpy(out, text->lines + text->offsets[from], size);
-		return;
-	}
-	for (unsigned i = from; i < to; i++) {
-		size_t length = text->offsets[i + 1] - text->offsets[i];
-
-		memcpy(out, printer->prefix.data, prefix_size);
-		memcpy(out + prefix_size, text->lines + text->offsets[i], length);
-		out += prefix_size + length;
-	}
-}
-
-/* Every n-th instruction, or the first after a time; the number since the last is the period. */
-static void print_samples(struct printer *printer, const struct block *block, unsigned count)
-{
-	const struct itrace *itrace = &printer->config->itrace;
-
-	for (unsigned i = 0; i < count; i++) {
-		bool due;
-
-		printer->since_sample++;
-		if (itrace->period_unit == PERIOD_INSNS)
-			due = --printer->until_sample == 0;
-		else
-			due = printer->time_ns >= printer->next_sample_ns;
-		if (!due)
-			continue;
-		print_sample(printer, block, i, printer->since_sample);
-		printer->since_sample = 0;
-		printer->until_sample = itrace->period;
-		printer->next_sample_ns = printer->time_ns + itrace->period;
-	}
+	call_stacks_free(&printer->calls);
 }
 
 static bool prints_every_insn(const struct print_config *config)
@@ -86,85 +53,109 @@ static bool prints_every_insn(const struct print_config *config)
 							  : !config->itrace.period;
 }
 
-static void print_insns(struct printer *printer, struct block *block, unsigned count, bool taken)
+static bool prints_branches(const struct print_config *config)
+{
+	return config->itrace.branches || config->fields & FIELD_CALLINDENT;
+}
+
+/* What holds for every instruction at present. */
+static uint32_t context_flags(const struct printer *printer, const struct pt_context *context)
+{
+	uint32_t flags = context->in_tx ? SAMPLE_IN_TX : 0;
+
+	if (context->if_clear && printer->config->pt->have_event_trace)
+		flags |= SAMPLE_IF_CLEAR;
+	return flags;
+}
+
+/* Whether the time has come to a multiple of the period. Between two times of the trace an
+ * instruction is taken to last a tick, as perf has it. */
+static bool time_due(struct printer *printer)
+{
+	uint64_t stamp = (printer->tsc + printer->since_time++) / printer->period_ticks;
+	uint64_t last = printer->last_stamp;
+
+	printer->last_stamp = stamp > last ? stamp : last;
+	return last && stamp > last;
+}
+
+/* Every n-th instruction, or the first after a time; the number since the last is the period.
+ * Returns it for one of which a line is due, otherwise 0. */
+static uint64_t sample_due(struct printer *printer)
+{
+	const struct itrace *itrace = &printer->config->itrace;
+	uint64_t period = ++printer->since_sample;
+
+	if (itrace->period_unit == PERIOD_INSNS ? --printer->until_sample > 0 : !time_due(printer))
+		return 0;
+	printer->since_sample = 0;
+	printer->until_sample = itrace->period;
+	return period;
+}
+
+/* Instructions [from, to) of a block ran, one by one. */
+static void step_insns(struct printer *printer, const struct block *block, unsigned from,
+		       unsigned to)
+{
+	uint32_t more = context_flags(printer, &printer->context);
+	bool every = prints_every_insn(printer->config);
+
+	for (unsigned i = from; i < to; i++) {
+		const struct insn *insn = &block->insns[i];
+		uint64_t period = every ? 1 : sample_due(printer);
+
+		printer->insns++;
+		if (period)
+			print_insn(printer, block, i, period, sample_flags_of(insn->class) | more,
+				   insn->target);
+	}
+}
+
+/* Instructions [from, to) of a block ran; branches among them went to their targets. */
+static void take_insns(struct printer *printer, struct block *block, unsigned from, unsigned to)
 {
 	const struct print_config *config = printer->config;
 
-	if (!prints_every_insn(config) || printer->skip) {
-		print_samples(printer, block, count);
-		return;
+	if (!config->itrace.instructions || from >= to) {
+		printer->insns += to - from;
+	} else if (!prints_every_insn(config) || config->full_insns || printer->skip ||
+		   (config->fields & FIELD_FLAGS && context_flags(printer, &printer->context))) {
+		step_insns(printer, block, from, to);
+	} else {
+		print_lines(printer, block, from, to);
+		printer->insns += to - from;
 	}
-	if (config->insn_addr || config->fields & FIELD_IPC)
-		for (unsigned i = 0; i < count; i++)
-			print_full_insn(printer, block, i, taken);
-	else
-		print_lines(printer, block, 0, count);
-}
-
-static uint32_t branch_flags(const struct printer *printer, const struct insn *insn)
-{
-	return sample_flags_of(insn->class) | (printer->context.in_tx ? SAMPLE_IN_TX : 0);
 }
 
 static void print_known_branch(struct printer *printer, struct block *block, unsigned index)
 {
 	const struct insn *insn = &block->insns[index];
 
-	print_branch_from_insn(printer, block, index, branch_flags(printer, insn));
+	print_branch_from_insn(printer, block, index,
+			       sample_flags_of(insn->class) |
+				       context_flags(printer, &printer->context));
 	if (index + 1 < block->count)
 		print_branch_to_insn(printer, block, index + 1);
 	else
 		print_branch_to(printer, insn->target);
 }
 
-/* The branch that waits was an ordinary one, to where its instruction says. */
-static void settle_branch(struct printer *printer)
+/* The line of the branch that waits, as an instruction; its context is the one before. */
+static void print_waiting_insn(struct printer *printer, uint32_t flags, uint64_t addr)
 {
-	struct block *block = printer->branch_block;
+	struct pt_context after = printer->context;
 
-	printer->branch_block = NULL;
-	if (block && block->insns[printer->branch_index].target)
-		print_known_branch(printer, block, printer->branch_index);
-}
-
-static void print_branches(struct printer *printer, struct block *block, unsigned count, bool taken)
-{
-	unsigned last = count - 1;
-
-	if (!count)
+	if (!printer->branch_period)
 		return;
-	for (unsigned i = 0; i < last; i++)
-		if (block->insns[i].class != INSN_PLAIN)
-			print_known_branch(printer, block, i);
-	if (block->insns[last].class == INSN_PLAIN ||
-	    (block->insns[last].class == INSN_JCC && !taken))
-		return;
-	printer->branch_block = block;
-	printer->branch_index = last;
-	printer->branch_context = printer->context;
-}
-
-static bool prints_branches(const struct print_config *config)
-{
-	return config->itrace.branches || config->itrace.calls || config->itrace.returns;
-}
-
-static void take_block(struct printer *printer, const struct flow_item *item)
-{
-	struct block *block = item->block;
-	bool taken = item->flags & FLOW_TAKEN;
-
-	settle_branch(printer);
-	printer->space = block->space;
-	print_branch_arrived(printer, block);
-	printer->insns += item->count;
-	if (printer->config->itrace.instructions)
-		print_insns(printer, block, item->count, taken);
-	if (prints_branches(printer->config))
-		print_branches(printer, block, item->count, taken);
-	printer->ip = block_ip_after(block, item->count);
-	if (taken && block->end == BLOCK_CONDITIONAL && item->count == block->count)
-		printer->ip = block->target;
+	printer->context = printer->branch_context;
+	printer->stale = printer->place_stale = true;
+	printer->ipc_now = printer->branch_due;
+	print_insn(printer, printer->branch_block, printer->branch_index, printer->branch_period,
+		   flags, addr);
+	printer->ipc_now = false;
+	printer->branch_period = 0;
+	printer->context = after;
+	printer->stale = printer->place_stale = true;
 }
 
 /* The branch that waits goes to `ip`; 0: nobody knows. */
@@ -174,17 +165,134 @@ static void finish_branch(struct printer *printer, uint64_t ip, uint32_t more_fl
 	const struct insn *insn;
 	uint32_t flags;
 
-	printer->branch_block = NULL;
 	if (!block)
 		return;
 	insn = &block->insns[printer->branch_index];
-	flags = branch_flags(printer, insn) | more_flags;
+	flags = sample_flags_of(insn->class) | context_flags(printer, &printer->branch_context) |
+		more_flags;
+	print_waiting_insn(printer, flags, ip);
+	printer->branch_block = NULL;
+	if (!prints_branches(printer->config))
+		return;
+	printer->ipc_now = printer->branch_due;
 	if (ip && printer->branch_context.nr != printer->context.nr) {
 		print_vm_branch(printer, insn->ip, insn, flags, ip);
+	} else {
+		print_branch_from_insn(printer, block, printer->branch_index, flags);
+		print_branch_to(printer, ip);
+	}
+	printer->ipc_now = false;
+}
+
+/* The branch that waits was an ordinary one, to where its instruction says. */
+static void settle_branch(struct printer *printer)
+{
+	struct block *block = printer->branch_block;
+	const struct insn *insn;
+
+	if (!block)
+		return;
+	insn = &block->insns[printer->branch_index];
+	print_waiting_insn(printer,
+			   sample_flags_of(insn->class) |
+				   context_flags(printer, &printer->branch_context),
+			   insn->target);
+	printer->branch_block = NULL;
+	printer->ipc_now = printer->branch_due;
+	if (insn->target && prints_branches(printer->config))
+		print_known_branch(printer, block, printer->branch_index);
+	printer->ipc_now = false;
+}
+
+/* The last instruction of those that ran, when it is a branch: what it did comes next. */
+static void wait_for_branch(struct printer *printer, struct block *block, unsigned index)
+{
+	const struct print_config *config = printer->config;
+
+	if (config->itrace.instructions &&
+	    (config->full_insns || config->fields & FIELD_FLAGS || !prints_every_insn(config))) {
+		printer->insns++;
+		printer->branch_period = prints_every_insn(config) ? 1 : sample_due(printer);
+	} else {
+		take_insns(printer, block, index, index + 1);
+		printer->branch_period = 0;
+	}
+	printer->branch_block = block;
+	printer->branch_index = index;
+	printer->branch_context = printer->context;
+}
+
+/* A conditional branch that was not taken: an instruction, but no branch. */
+static void pass_condition(struct printer *printer, struct block *block, unsigned index)
+{
+	const struct print_config *config = printer->config;
+	uint64_t period;
+
+	if (!config->itrace.instructions || !config->full_insns) {
+		take_insns(printer, block, index, index + 1);
 		return;
 	}
-	print_branch_from_insn(printer, block, printer->branch_index, flags);
-	print_branch_to(printer, ip);
+	period = prints_every_insn(config) ? 1 : sample_due(printer);
+	printer->insns++;
+	printer->ipc_now = printer->branch_due;
+	if (period)
+		print_insn(printer, block, index, period,
+			   sample_flags_of(INSN_JCC) | context_flags(printer, &printer->context),
+			   0);
+	printer->ipc_now = false;
+}
+
+/* All but the last of the instructions that ran: branches among them are direct and known. */
+static void take_known(struct printer *printer, struct block *block, unsigned count)
+{
+	unsigned from = 0;
+
+	if (prints_branches(printer->config)) {
+		for (unsigned i = 0; i < count; i++) {
+			if (block->insns[i].class == INSN_PLAIN)
+				continue;
+			take_insns(printer, block, from, i + 1);
+			print_known_branch(printer, block, i);
+			from = i + 1;
+		}
+	}
+	take_insns(printer, block, from, count);
+}
+
+/* Whether a packet told how the block was left; only there are cycles known. */
+static bool is_decided(const struct flow_item *item)
+{
+	return item->count == item->block->count && item->block->end != BLOCK_GOES_ON &&
+	       item->block->end != BLOCK_NO_CODE;
+}
+
+static void take_block(struct printer *printer, const struct flow_item *item)
+{
+	struct block *block = item->block;
+	bool taken = item->flags & FLOW_TAKEN;
+	unsigned last = item->count - 1;
+
+	settle_branch(printer);
+	printer->space = block->space;
+	print_branch_arrived(printer, block);
+	printer->ip = block_ip_after(block, item->count);
+	if (!item->count)
+		return;
+	if (block->insns[last].class == INSN_PLAIN) {
+		take_known(printer, block, item->count);
+		return;
+	}
+	take_known(printer, block, last);
+	printer->branch_due = printer->cycles_due && is_decided(item);
+	/* later branches of the same packet ran some time after its cycles */
+	if (is_decided(item) && !printer->config->itrace.approximate_ipc)
+		printer->cycles_due = false;
+	if (block->insns[last].class != INSN_JCC || taken)
+		wait_for_branch(printer, block, last);
+	else
+		pass_condition(printer, block, last);
+	if (taken && block->end == BLOCK_CONDITIONAL && item->count == block->count)
+		printer->ip = block->target;
 }
 
 static void arrive_at(struct printer *printer, uint64_t ip)
@@ -197,6 +305,25 @@ static void take_to(struct printer *printer, uint64_t ip)
 {
 	finish_branch(printer, ip, 0);
 	arrive_at(printer, ip);
+}
+
+/* A branch that is no instruction's. */
+static void print_other_branch(struct printer *printer, uint64_t from, uint32_t flags, uint64_t to)
+{
+	const struct pt_context *before = &printer->branch_context;
+
+	if (!prints_branches(printer->config))
+		return;
+	flags |= context_flags(printer, before);
+	printer->ipc_now = printer->cycles_due;
+	printer->cycles_due = false;
+	if (from && to && before->nr != printer->context.nr) {
+		print_vm_branch(printer, from, NULL, flags, to);
+	} else {
+		print_branch_from(printer, from, flags);
+		print_branch_to(printer, to);
+	}
+	printer->ipc_now = false;
 }
 
 static uint32_t async_flags(struct printer *printer)
@@ -215,12 +342,7 @@ static void take_async(struct printer *printer, uint64_t ip)
 	uint32_t flags = async_flags(printer);
 
 	settle_branch(printer);
-	if (printer->branch_context.nr != printer->context.nr) {
-		print_vm_branch(printer, printer->ip, NULL, flags, ip);
-	} else {
-		print_branch_from(printer, printer->ip, flags);
-		print_branch_to(printer, ip);
-	}
+	print_other_branch(printer, printer->ip, flags, ip);
 	printer->aborting = false;
 	arrive_at(printer, ip);
 }
@@ -228,40 +350,46 @@ static void take_async(struct printer *printer, uint64_t ip)
 static void take_begin(struct printer *printer, uint64_t ip)
 {
 	settle_branch(printer);
-	print_branch_from(printer, 0, SAMPLE_BRANCH | SAMPLE_TRACE_BEGIN);
-	print_branch_to(printer, ip);
+	printer->off = false;
+	printer->branch_context = printer->context;
+	print_other_branch(printer, 0, SAMPLE_BRANCH | SAMPLE_TRACE_BEGIN, ip);
 	arrive_at(printer, ip);
 }
 
 static void take_end(struct printer *printer, uint64_t ip)
 {
-	if (printer->branch_block) {
+	if (printer->branch_block)
 		finish_branch(printer, ip, SAMPLE_TRACE_END);
-	} else {
-		print_branch_from(printer, printer->ip, SAMPLE_BRANCH | SAMPLE_TRACE_END);
-		print_branch_to(printer, ip);
-	}
+	else
+		print_other_branch(printer, printer->ip, SAMPLE_BRANCH | SAMPLE_TRACE_END, ip);
+	printer->off = true;
 	arrive_at(printer, 0);
 }
 
 static void take_end_async(struct printer *printer, uint64_t ip)
 {
 	settle_branch(printer);
-	print_branch_from(printer, printer->ip, SAMPLE_BRANCH | SAMPLE_ASYNC | SAMPLE_TRACE_END);
-	print_branch_to(printer, ip);
+	print_other_branch(printer, printer->ip, SAMPLE_BRANCH | SAMPLE_ASYNC | SAMPLE_TRACE_END,
+			   ip);
+	printer->off = true;
 	arrive_at(printer, 0);
 }
 
 static void take_time(struct printer *printer, const struct flow_item *item)
 {
-	printer->cycles += item->count;
+	printer->cycles_due |= item->count > 0;
+	if (!printer->off)
+		printer->cycles += item->count;
 	if (item->value == printer->tsc)
 		return;
 	settle_branch(printer);
 	printer->tsc = item->value;
-	printer->time_ns = printer->config->pt->conv.valid
-				   ? time_conv_ns(&printer->config->pt->conv, item->value)
-				   : item->value;
+	printer->since_time = 0;
+	printer->time_ns = item->value;
+	if (printer->config->timeless)
+		printer->time_ns = 0;
+	else if (printer->config->pt->conv.valid)
+		printer->time_ns = time_conv_ns(&printer->config->pt->conv, item->value);
 	printer->stale = true;
 }
 
@@ -278,7 +406,9 @@ static void take_gap(struct printer *printer, uint64_t ip)
 {
 	printer->gaps[printer->gap_kind]++;
 	settle_branch(printer);
+	print_branch_settle(printer);
 	print_gap(printer, ip);
+	print_branch_lost(printer);
 }
 
 static void take_item(struct printer *printer, const struct flow_batch *batch,

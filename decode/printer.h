@@ -9,6 +9,7 @@
 #include "decode/base/arena.h"
 #include "decode/base/bytes.h"
 #include "decode/block_text.h"
+#include "decode/call_stack.h"
 #include "decode/machine.h"
 #include "decode/pt_flow.h"
 #include "decode/script_options.h"
@@ -20,19 +21,23 @@ struct print_config {
 	uint32_t fields;
 	struct itrace itrace;
 	struct block_style style;
-	bool insn_addr; /* -F addr was asked for: instructions have it too, not only branches */
+	bool insn_addr;     /* -F addr was asked for: instructions have it too, not only branches */
+	bool event_period;  /* -F period was asked for: other events have it, too */
+	bool full_insns;    /* lines of instructions have what cannot be prepared: addr, ipc */
+	unsigned dso_width; /* of the dso before an indented symbol */
+	bool timeless;      /* the trace has no time: queues are printed one after the other */
 	bool nanoseconds, relative_time, delta_time;
 	bool guest_only, host_only;
 	struct number_ranges cpus, pids, tids, vcpus, vmcs;
 	struct time_ranges times;
-	const char *comms; /* list of names, or NULL */
+	const char *comms;    /* list of names, or NULL */
 	const char *modifier; /* of synthesized events' names, ":k"; "" for none */
 	unsigned name_width;
 	const struct pt_config *pt;
 	const struct machines *machines;
 	const struct sideband *sideband;
 	const struct perf_data *data; /* NULL for raw traces */
-	struct bytes mapping;	      /* of the file that has the trace; empty: it is in memory */
+	struct bytes mapping;         /* of the file that has the trace; empty: it is in memory */
 };
 
 /** Lines that share a time: those from the former run's end up to `end` in the text. */
@@ -48,6 +53,27 @@ struct print_runs {
 
 enum { BRANCH_LEADS = 16 };
 
+/** One end of a branch. */
+struct branch_place {
+	uint64_t ip; /* 0: outside of the trace, or unknown */
+	const struct block_text
+		*text; /* of the block at it, and which instruction it is there; or */
+	unsigned index;
+	struct code_space *space; /* where to look for its name; NULL nowhere */
+};
+
+/** A branch whose line is open: its target is to come. */
+struct branch_line {
+	bool open, wanted;
+	bool guest;     /* side of the source */
+	uint32_t flags; /* enum sample_flag */
+	struct branch_place from;
+	const struct insn *insn; /* NULL: not by an instruction */
+	const struct code_space *insn_space;
+	uint64_t to_ip;
+	uint64_t ipc_insns, ipc_cycles; /* cycles 0: no IPC */
+};
+
 struct printer {
 	const struct print_config *config;
 	const struct aux_queue *queue;
@@ -60,13 +86,14 @@ struct printer {
 	struct pt_context branch_context; /* at the start of an unfinished branch */
 	uint64_t tsc, time_ns, ip;
 	struct code_space *space;
-	/* The last instruction that ran, if it is a branch whose line waits for what comes next:
+	/* The last instruction that ran, if it is a branch whose lines wait for what comes next:
 	 * its target, or that tracing ends with it. */
 	struct block *branch_block;
 	unsigned branch_index;
-	bool to_pending;       /* a line ends in " => ": the target's address is to come */
-	uint64_t to_ip;
-	const struct insn *to_insn; /* whose bytes end that line; NULL none */
+	uint64_t branch_period; /* of its line as an instruction; 0: none is due */
+	struct branch_line line;
+	struct call_stacks calls;
+	unsigned indent_width; /* columns that indented symbols take now */
 	int32_t pid, tid;
 	uint64_t thread_until; /* ns when the thread changes next */
 	const char *comm;
@@ -77,19 +104,31 @@ struct printer {
 	struct branch_lead {
 		uint32_t flags; /* 0: unused */
 		struct text text;
-	} leads[BRANCH_LEADS]; /* print_line.c */
+	} leads[BRANCH_LEADS];   /* print_line.c */
 	bool stale, place_stale; /* time; or thread and context, too */
 	bool wanted, wanted_place;
 
-	uint64_t insns, cycles, last_insns, last_cycles; /* for IPC */
+	/* For IPC: so far, and when an instruction or a branch last had it. Cycles are exact only
+	 * at the branch that the packet behind them decides (`cycles_due`). */
+	uint64_t insns, cycles;
+	struct ipc_mark {
+		uint64_t insns, cycles;
+	} insn_ipc, branch_ipc;
+	bool cycles_due;                     /* cycles have come for which no branch was met yet */
+	bool branch_due;                     /* the branch that waits is that one */
+	bool ipc_now;                        /* the present line is of such a branch */
 	uint64_t until_sample, since_sample; /* instructions, for periods */
-	uint64_t next_sample_ns, first_ns, last_line_ns, run_ns;
+	uint64_t period_ticks;
+	uint64_t since_time; /* instructions since the time last changed */
+	uint64_t last_stamp; /* time, in periods, of the last sample */
+	uint64_t first_ns, last_line_ns, run_ns;
 	bool aborting;
+	bool off;     /* tracing ended; cycles until it begins again are nobody's */
 	int gap_kind; /* of the FLOW_GAP whose FLOW_AT is to come */
 	uint64_t gap_position;
 	struct flow_item event;
 	uint64_t gaps[GAP_KINDS];
-	uint64_t skip;	/* events still to be left out (--itrace=s) */
+	uint64_t skip; /* events still to be left out (--itrace=s) */
 	uint64_t lines;
 };
 
@@ -100,4 +139,3 @@ void printer_free(struct printer *printer);
 
 /** Append the lines of a batch to `out` and `runs`; all lines are then complete. */
 void printer_print(struct printer *printer, const struct flow_batch *batch);
-

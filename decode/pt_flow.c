@@ -113,7 +113,7 @@ static void add_event(struct flow_run *run, const struct pt_packet *packet, bool
 
 	if (run->flow->gaps_only)
 		return;
-	item = flow_add(run, FLOW_EVENT, 0);
+	item = flow_add(run, FLOW_EVENT, run->flow->state == FLOW_RUNNING ? run->flow->ip : 0);
 	item->count = packet->kind;
 	item->extra = packet->count;
 	item->flags = with_ip ? FLOW_TAKEN : 0;
@@ -242,6 +242,7 @@ static void take_psb(struct flow_run *run)
 	struct pt_flow *flow = run->flow;
 	uint64_t position = pt_cursor_position(&flow->cursor) - PT_PSB_SIZE;
 	struct pt_psb_state state;
+	bool changed_cbr;
 	int r;
 
 	flow_tell_time(run);
@@ -254,14 +255,15 @@ static void take_psb(struct flow_run *run)
 		flow->state = FLOW_DONE;
 		return;
 	}
+	changed_cbr = state.have_cbr && state.cbr != flow->clock.cbr;
 	if (state.have_cbr)
 		pt_clock_cbr(&flow->clock, state.cbr);
 	if (state.have_tsc)
 		feed_tsc(flow, position, &state.tsc);
 	flow_tell_time(run);
-	if (state.have_cbr)
-		add_event(run, &(struct pt_packet){ .kind = PT_CBR, .payload = state.cbr }, false);
 	add_event(run, &(struct pt_packet){ .kind = PT_PSB, .payload = position }, false);
+	if (changed_cbr)
+		add_event(run, &(struct pt_packet){ .kind = PT_CBR, .payload = state.cbr }, false);
 	if (r == -PTVM_BAD_PACKET)
 		bad_packet(run);
 }
@@ -346,8 +348,9 @@ static void take_packet(struct flow_run *run, const struct pt_packet *packet)
 	case PT_MTC:
 	case PT_CYC: take_timing(flow, packet); break;
 	case PT_CBR:
+		if (packet->payload != flow->clock.cbr)
+			add_event(run, packet, false);
 		take_timing(flow, packet);
-		add_event(run, packet, false);
 		break;
 	case PT_PTW:
 	case PT_EXSTOP:

@@ -30,8 +30,8 @@ enum flow_kind {
 	FLOW_GAP,     /* `count`: enum gap_kind; `value`: position in the stream; a FLOW_AT follows */
 	FLOW_AT,      /* `value`: the IP that a gap is about, 0 unknown */
 	FLOW_EVENT,   /* `count`: enum pt_packet_kind of a packet about something other than flow:
-		       * FLOW_VALUE follows with its payload; FLOW_TAKEN: with an IP, which is the
-		       * present one */
+		       * FLOW_VALUE follows with its payload; `value`: the present IP, 0 unknown;
+		       * FLOW_TAKEN: the event was told with it */
 	FLOW_VALUE,
 };
 

@@ -79,6 +79,9 @@ void itrace_default(struct itrace *ret);
  */
 int itrace_parse(const char *text, struct itrace *ret, struct ptvm_error *error);
 
+/** The same on top of what former arguments asked for; only the period is that of the last. */
+int itrace_add(const char *text, struct itrace *itrace, struct ptvm_error *error);
+
 /**
  * Parse the argument of -F: a list replaces `fields`, with + and - it changes them. A leading `hw:`
  * or `synth:` is accepted; behind `sw:`, `trace:`, `raw:` or `break:`, whose events are none of the

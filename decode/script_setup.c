@@ -7,18 +7,41 @@
 
 #include "decode/base/vec.h"
 
+static int add_step(struct script_args *args, struct script_step step, struct ptvm_error *error)
+{
+	if (args->step_count == SCRIPT_STEPS_MAX)
+		return ptvm_fail(error, PTVM_BAD_USAGE, "more than %d options of what to print",
+				 SCRIPT_STEPS_MAX);
+	args->steps[args->step_count++] = step;
+	return 0;
+}
+
 int script_fields(void *context, const char *value, struct ptvm_error *error)
 {
-	struct script_args *args = context;
 	uint32_t scratch = 0;
+	int r = fields_parse(value, &scratch, error);
 
-	if (!strpbrk(value, "+-")) {
-		args->fields = value;
-		args->field_change_count = 0;
-	} else if (args->field_change_count < 16) {
-		args->field_changes[args->field_change_count++] = value;
-	}
-	return fields_parse(value, &scratch, error);
+	return r ? r : add_step(context, (struct script_step){ STEP_FIELDS, value }, error);
+}
+
+int script_itrace(void *context, const char *value, struct ptvm_error *error)
+{
+	return add_step(context, (struct script_step){ STEP_ITRACE, value }, error);
+}
+
+int script_insn_trace(void *context, const char *value, struct ptvm_error *error)
+{
+	return add_step(context, (struct script_step){ STEP_INSN_TRACE, value }, error);
+}
+
+int script_call_trace(void *context, const char *value, struct ptvm_error *error)
+{
+	return add_step(context, (struct script_step){ STEP_CALL_TRACE, value }, error);
+}
+
+int script_call_ret_trace(void *context, const char *value, struct ptvm_error *error)
+{
+	return add_step(context, (struct script_step){ STEP_CALL_RET_TRACE, value }, error);
 }
 
 int script_cpu(void *context, const char *value, struct ptvm_error *error)
@@ -141,8 +164,9 @@ static int open_raw(struct script *script, struct ptvm_error *error)
 	config->max_nonturbo = (uint32_t)args->nom_freq;
 	config->nominal_hz = args->nom_freq * 100000000;
 	if (args->nom_freq)
-		config->conv = (struct time_conv){ .valid = true, .shift = 20,
-						   .mult = (uint32_t)((10u << 20) / args->nom_freq) };
+		config->conv = (struct time_conv){
+			.valid = true, .shift = 20, .mult = (uint32_t)((10u << 20) / args->nom_freq)
+		};
 	r = args->cpus ? raw_trace_parse_cpu(args->cpus, config, error) : 0;
 	if (!r)
 		r = file_range_parse(args->pt, false, &range, error);
@@ -193,64 +217,116 @@ static int parse_selection(struct script *script, struct ptvm_error *error)
 	return time_ranges_parse(args->times, first, last, &print->times, error);
 }
 
-/* The presets are those of perf script. */
-static uint32_t default_fields(struct script *script)
+static uint32_t default_fields(const struct script *script)
 {
-	const struct script_args *args = &script->args;
 	uint32_t fields = FIELD_COMM | FIELD_TID | FIELD_CPU | FIELD_TIME | FIELD_EVENT |
 			  FIELD_PERIOD | FIELD_IP | FIELD_SYM | FIELD_SYMOFF | FIELD_DSO |
 			  FIELD_ADDR | FIELD_SYNTH;
 
-	if (args->insn_trace) {
-		fields &= ~(uint32_t)(FIELD_EVENT | FIELD_PERIOD);
-		fields |= strcmp(args->insn_trace, "raw") ? FIELD_DISASM : FIELD_INSN;
-	} else if (args->call_trace || args->call_ret_trace) {
-		fields &= ~(uint32_t)(FIELD_IP | FIELD_ADDR | FIELD_EVENT | FIELD_PERIOD);
-		fields |= FIELD_CALLINDENT;
-		fields |= args->call_ret_trace ? FIELD_FLAGS : 0;
-	}
-	if (args->pt)
+	if (script->args.pt)
 		fields &= ~(uint32_t)(FIELD_COMM | FIELD_TID | FIELD_CPU);
 	else if (!script->print.pt->per_cpu)
 		fields &= ~(uint32_t)FIELD_CPU;
-	if (!script->print.pt->conv.valid)
+	if (!script->print.pt->conv.valid || script->print.timeless)
 		fields &= ~(uint32_t)FIELD_TIME;
 	return fields;
 }
 
+/* What a preset does to the fields and events; those of perf script. */
+static const char *step_fields(const struct script_step *step)
+{
+	switch (step->kind) {
+	case STEP_FIELDS: return step->text;
+	case STEP_INSN_TRACE:
+		return strcmp(step->text, "raw") ? "+disasm,-event,-period"
+						 : "+insn,-event,-period";
+	case STEP_CALL_TRACE: return "-ip,-addr,-event,-period,+callindent";
+	case STEP_CALL_RET_TRACE: return "-ip,-addr,-event,-period,+callindent,+flags";
+	default: return NULL;
+	}
+}
+
+static const char *step_itrace(const struct script_step *step)
+{
+	switch (step->kind) {
+	case STEP_ITRACE: return step->text;
+	case STEP_INSN_TRACE: return "i0ns";
+	case STEP_CALL_TRACE: return "cewp";
+	case STEP_CALL_RET_TRACE: return "crewp";
+	default: return NULL;
+	}
+}
+
+/* The options in their order. A target is shown with branches unless a field was taken away. */
 static int parse_fields(struct script *script, struct ptvm_error *error)
 {
-	const struct script_args *args = &script->args;
-	uint32_t *fields = &script->print.fields;
-	int r = 0;
+	struct print_config *print = &script->print;
+	uint32_t fields = default_fields(script), asked = 0;
+	bool taken_away = false;
 
-	*fields = default_fields(script);
-	if (args->fields)
-		r = fields_parse(args->fields, fields, error);
-	for (unsigned i = 0; !r && i < args->field_change_count; i++)
-		r = fields_parse(args->field_changes[i], fields, error);
-	script->print.insn_addr = args->fields && *fields & FIELD_ADDR;
+	for (unsigned i = 0; i < script->args.step_count; i++) {
+		const char *text = step_fields(&script->args.steps[i]);
+		uint32_t added = 0, kept = UINT32_MAX;
+		int r;
+
+		if (!text)
+			continue;
+		r = fields_parse(text, &fields, error);
+		if (!r)
+			r = fields_parse(text, &added, error);
+		if (!r)
+			r = fields_parse(text, &kept, error);
+		if (r)
+			return r;
+		asked = (asked & kept) | added;
+		taken_away |= kept != UINT32_MAX;
+	}
+	if (taken_away && !(asked & FIELD_ADDR))
+		fields &= ~(uint32_t)FIELD_ADDR;
 	/* what stands beside an address needs it; a target alone is printed by branches */
-	if (!(*fields & (FIELD_IP | FIELD_ADDR | FIELD_CALLINDENT)))
-		*fields &= ~(uint32_t)(FIELD_SYM | FIELD_SYMOFF | FIELD_DSO);
-	return r;
+	if (!(fields & (FIELD_IP | FIELD_ADDR | FIELD_CALLINDENT)))
+		fields &= ~(uint32_t)(FIELD_SYM | FIELD_SYMOFF | FIELD_DSO);
+	print->fields = fields;
+	print->insn_addr = asked & FIELD_ADDR;
+	print->event_period = asked & FIELD_PERIOD;
+	print->full_insns = print->insn_addr || fields & FIELD_IPC;
+	return 0;
 }
 
 static int parse_itrace(struct script *script, struct ptvm_error *error)
 {
-	const struct script_args *args = &script->args;
-	const char *text = args->itrace;
+	struct itrace itrace = { 0 };
+	bool any = false;
 
-	if (args->insn_trace)
-		text = "i0ns";
-	else if (args->call_trace)
-		text = "cewp";
-	else if (args->call_ret_trace)
-		text = "crewp";
-	if (text && *text)
-		return itrace_parse(text, &script->print.itrace, error);
-	itrace_default(&script->print.itrace);
+	for (unsigned i = 0; i < script->args.step_count; i++) {
+		const char *text = step_itrace(&script->args.steps[i]);
+		int r = text ? itrace_add(text, &itrace, error) : 0;
+
+		if (r)
+			return r;
+		any |= !!text;
+	}
+	if (!any)
+		itrace_default(&itrace);
+	script->print.itrace = itrace;
+	script->print.timeless = !script->print.pt->tsc || itrace.tracepoints_Z;
 	return 0;
+}
+
+/* What else comes with a preset. */
+static void apply_presets(struct script *script)
+{
+	enum { PERF_DSO_WIDTH = 50 };
+	struct print_config *print = &script->print;
+
+	print->nanoseconds = script->args.nanoseconds;
+	for (unsigned i = 0; i < script->args.step_count; i++) {
+		unsigned kind = script->args.steps[i].kind;
+
+		print->nanoseconds |= kind != STEP_FIELDS && kind != STEP_ITRACE;
+		if (kind == STEP_CALL_TRACE)
+			print->dso_width = PERF_DSO_WIDTH;
+	}
 }
 
 /* ":k" of an event that leaves user code out, ":u" of one without the kernel. */
@@ -300,7 +376,8 @@ static void set_style(struct script *script)
 		text_puts(lead, ": ");
 	}
 	text_putc(lead, 0);
-	print->style = (struct block_style){ .fields = print->fields, .lead = lead->data,
+	print->style = (struct block_style){ .fields = print->fields,
+					     .lead = lead->data,
 					     .intel = script->args.intel };
 }
 
@@ -328,8 +405,7 @@ int script_open(struct script *script, struct ptvm_error *error)
 		return r;
 	if (!script->args.jobs)
 		script->args.jobs = default_jobs();
-	print->nanoseconds = script->args.nanoseconds || script->args.insn_trace ||
-			     script->args.call_trace || script->args.call_ret_trace;
+	apply_presets(script);
 	print->relative_time = script->args.relative_time;
 	print->delta_time = script->args.delta_time;
 	print->machines = &script->machines;

@@ -10,21 +10,35 @@
 #include "decode/script_options.h"
 #include "decode/sideband.h"
 
-enum { CODE_FILES_MAX = 64 };
+enum { CODE_FILES_MAX = 64, SCRIPT_STEPS_MAX = 32 };
+
+/** An option that says what to print; they build on one another in the order given. */
+struct script_step {
+	enum {
+		STEP_FIELDS,
+		STEP_ITRACE,
+		STEP_INSN_TRACE,
+		STEP_CALL_TRACE,
+		STEP_CALL_RET_TRACE
+	} kind;
+	const char *text;
+};
 
 /** The options as given. */
 struct script_args {
-	const char *input, *insn_trace, *itrace, *times, *tids, *pids, *comms, *vcpus, *vmcs, *pt;
-	const char *cpus;   /* -C, or --cpu of a raw trace */
-	const char *fields; /* the last -F that replaces, */
-	const char *field_changes[16]; /* and those that add and take away */
-	unsigned field_change_count;
-	bool force, call_trace, call_ret_trace, dump, header, header_only;
+	const char *input, *times, *tids, *pids, *comms, *vcpus, *vmcs, *pt;
+	const char *cpus; /* -C, or --cpu of a raw trace */
+	struct script_step steps[SCRIPT_STEPS_MAX];
+	unsigned step_count;
+	bool force, dump, header, header_only;
 	bool show_switch, show_task, show_mmap, show_lost;
 	bool intel, nanoseconds, relative_time, delta_time, guest_only, host_only;
 	uint64_t jobs, max_lines, mtc_freq, nom_freq, cpuid_eax, cpuid_ebx;
 	struct machine_options machine;
-	struct { const char *text; bool raw; } code_files[CODE_FILES_MAX];
+	struct {
+		const char *text;
+		bool raw;
+	} code_files[CODE_FILES_MAX];
 	unsigned code_file_count;
 };
 
@@ -46,6 +60,10 @@ struct script {
 
 /** Callbacks of the option table; `context` is the struct script_args. */
 int script_fields(void *context, const char *value, struct ptvm_error *error);
+int script_itrace(void *context, const char *value, struct ptvm_error *error);
+int script_insn_trace(void *context, const char *value, struct ptvm_error *error);
+int script_call_trace(void *context, const char *value, struct ptvm_error *error);
+int script_call_ret_trace(void *context, const char *value, struct ptvm_error *error);
 int script_cpu(void *context, const char *value, struct ptvm_error *error);
 int script_elf(void *context, const char *value, struct ptvm_error *error);
 int script_raw(void *context, const char *value, struct ptvm_error *error);

@@ -1,0 +1,43 @@
+/* How deep in calls each thread is, for output indented by depth. Not the decoder's return stack:
+ * it may miss calls, and is kept per thread, apart for host and guest. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Deeper ones push out the outermost. */
+enum { CALL_STACK_MAX = 512 };
+
+struct call_stack {
+	struct call_frame {
+		uint64_t return_ip;
+		bool at_end; /* the trace ended with this call: it is not expected to return */
+	} frames[CALL_STACK_MAX];
+	unsigned depth;
+};
+
+/** Stacks of all threads met; zero-initialise before use. */
+struct call_stacks {
+	struct {
+		struct call_thread *items;
+		size_t count, room;
+	} threads;
+	struct call_thread *last;
+};
+
+/** The stack of a thread's host or guest side; NULL when memory is out. Valid until the next call.
+ */
+struct call_stack *call_stack_of(struct call_stacks *stacks, int32_t tid, bool guest);
+
+void call_stacks_free(struct call_stacks *stacks);
+
+/**
+ * Follow one branch.
+ *
+ * @flags      enum sample_flag
+ * @from, @to  addresses, 0 unknown
+ * @next       address behind the branch, where a call returns to
+ */
+void call_stack_follow(struct call_stack *stack, uint32_t flags, uint64_t from, uint64_t next,
+		       uint64_t to);

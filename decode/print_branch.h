@@ -1,0 +1,34 @@
+/* Lines of branches: source now, target when the flow gets there. Not for others than printer.c. */
+#pragma once
+
+#include "decode/printer.h"
+
+/** Begin the line of a branch by an instruction of a block. The target must follow. */
+void print_branch_from_insn(struct printer *printer, struct block *block, unsigned index,
+			    uint32_t flags);
+
+/** The same from an address that is no branch instruction; 0: from outside of the trace. */
+void print_branch_from(struct printer *printer, uint64_t ip, uint32_t flags);
+
+/**
+ * The target. The name of an address where a block will begin is taken from that block: the line
+ * stays open until print_branch_arrived() or print_branch_settle().
+ */
+void print_branch_to(struct printer *printer, uint64_t ip);
+
+/** The same for an instruction of a block. */
+void print_branch_to_insn(struct printer *printer, struct block *block, unsigned index);
+
+/** The flow is in `block`: complete an open line. */
+void print_branch_arrived(struct printer *printer, struct block *block);
+
+/** Complete an open line now. */
+void print_branch_settle(struct printer *printer);
+
+/** A branch between host and guest in perf's two halves; `insn` NULL for one without instruction.
+ */
+void print_vm_branch(struct printer *printer, uint64_t from, const struct insn *insn,
+		     uint32_t flags, uint64_t to);
+
+/** Branches may have been missed: what is known of calls is void. */
+void print_branch_lost(struct printer *printer);
