@@ -19,6 +19,12 @@ struct aux_span {
 	bool lost_before;
 };
 
+/** Bytes of the recording that repeat some of the stream, and are not part of it. */
+struct aux_repeat {
+	uint64_t position, size; /* what is repeated */
+	uint64_t file_offset;	 /* where */
+};
+
 /** A place where the kernel says that trace was lost. */
 struct aux_loss {
 	uint64_t time; /* ns of perf's clock */
@@ -37,4 +43,6 @@ struct aux_queue {
 	uint64_t size;           /* bytes in all spans */
 	struct aux_loss *losses; /* by position */
 	size_t loss_count, loss_room;
+	struct aux_repeat *repeats; /* in order of arrival */
+	size_t repeat_count;
 };

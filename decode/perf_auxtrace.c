@@ -154,6 +154,10 @@ static void append(struct aux_queue *queue, const struct aux_piece *piece, struc
 	if (last && stands_alone) {
 		overlap = join(queue, last, before, (struct bytes){ span.data, span.size });
 		span.lost_before = !overlap;
+		if (overlap && overlap <= queue->size)
+			queue->repeats[queue->repeat_count++] = (struct aux_repeat){
+				queue->size - overlap, overlap, span.file_offset
+			};
 	} else if (last) {
 		trim_padding(queue, last, span.trace_offset);
 		span.lost_before = span.trace_offset > last->trace_offset + last->size;
@@ -180,11 +184,15 @@ static int add_queue(struct perf_data *data, const struct aux_piece *pieces, siz
 		.pid = -1,
 		.spans = calloc(count, sizeof(*queue.spans)),
 		.room = count,
+		.repeats = calloc(count, sizeof(*queue.repeats)),
 	};
 	struct bytes before = { NULL, 0 };
 
-	if (!queue.spans)
+	if (!queue.spans || !queue.repeats) {
+		free(queue.spans);
+		free(queue.repeats);
 		return -PTVM_NO_MEMORY;
+	}
 	for (size_t i = 0; i < count; i++) {
 		append(&queue, &pieces[i], before, data->pt.snapshot || pieces[i].is_sample);
 		before = (struct bytes){ pieces[i].span.data, pieces[i].span.size };
@@ -192,6 +200,7 @@ static int add_queue(struct perf_data *data, const struct aux_piece *pieces, siz
 	if (vec_push(&data->queues, queue))
 		return 0;
 	free(queue.spans);
+	free(queue.repeats);
 	return -PTVM_NO_MEMORY;
 }
 

@@ -288,6 +288,7 @@ void perf_data_close(struct perf_data *data)
 	for (size_t i = 0; i < data->queues.count; i++) {
 		free(data->queues.items[i].spans);
 		free(data->queues.items[i].losses);
+		free(data->queues.items[i].repeats);
 	}
 	vec_free(&data->events);
 	vec_free(&data->records);
