@@ -2,32 +2,43 @@
 
 enum { OUT_BYTES = 64 << 10, LINE_BYTES = 256 };
 
-static const char *const names[PT_PACKET_KINDS] = {
-	[PT_BAD] = "Bad Packet!",   [PT_PAD] = "PAD",
-	[PT_TNT] = "TNT",           [PT_TIP] = "TIP",
-	[PT_TIP_PGE] = "TIP.PGE",   [PT_TIP_PGD] = "TIP.PGD",
-	[PT_FUP] = "FUP",           [PT_MODE_EXEC] = "MODE.Exec",
-	[PT_MODE_TSX] = "MODE.TSX", [PT_PIP] = "PIP",
-	[PT_VMCS] = "VMCS",         [PT_TSC] = "TSC",
-	[PT_TMA] = "TMA",           [PT_MTC] = "MTC",
-	[PT_CBR] = "CBR",           [PT_CYC] = "CYC",
-	[PT_PSB] = "PSB",           [PT_PSBEND] = "PSBEND",
-	[PT_OVF] = "OVF",           [PT_TRACESTOP] = "TraceSTOP",
-	[PT_MNT] = "MNT",           [PT_PTW] = "PTWRITE",
-	[PT_EXSTOP] = "EXSTOP",     [PT_MWAIT] = "MWAIT",
-	[PT_PWRE] = "PWRE",         [PT_PWRX] = "PWRX",
-	[PT_BBP] = "BBP",           [PT_BIP] = "BIP",
-	[PT_BEP] = "BEP",           [PT_CFE] = "CFE",
-	[PT_EVD] = "EVD",           [PT_TRIG] = "TRIG",
+/* With their lengths: copying 16 bytes and keeping some is quicker than asking how many. */
+struct name {
+	char text[15];
+	uint8_t size;
 };
 
-static void add_hex(struct text *text, const char *before, uint64_t value)
+#define NAME(kind, word) [kind] = { word, sizeof(word) - 1 }
+static const struct name names[PT_PACKET_KINDS] = {
+	NAME(PT_BAD, "Bad Packet!"),   NAME(PT_PAD, "PAD"),
+	NAME(PT_TNT, "TNT"),           NAME(PT_TIP, "TIP"),
+	NAME(PT_TIP_PGE, "TIP.PGE"),   NAME(PT_TIP_PGD, "TIP.PGD"),
+	NAME(PT_FUP, "FUP"),           NAME(PT_MODE_EXEC, "MODE.Exec"),
+	NAME(PT_MODE_TSX, "MODE.TSX"), NAME(PT_PIP, "PIP"),
+	NAME(PT_VMCS, "VMCS"),         NAME(PT_TSC, "TSC"),
+	NAME(PT_TMA, "TMA"),           NAME(PT_MTC, "MTC"),
+	NAME(PT_CBR, "CBR"),           NAME(PT_CYC, "CYC"),
+	NAME(PT_PSB, "PSB"),           NAME(PT_PSBEND, "PSBEND"),
+	NAME(PT_OVF, "OVF"),           NAME(PT_TRACESTOP, "TraceSTOP"),
+	NAME(PT_MNT, "MNT"),           NAME(PT_PTW, "PTWRITE"),
+	NAME(PT_EXSTOP, "EXSTOP"),     NAME(PT_MWAIT, "MWAIT"),
+	NAME(PT_PWRE, "PWRE"),         NAME(PT_PWRX, "PWRX"),
+	NAME(PT_BBP, "BBP"),           NAME(PT_BIP, "BIP"),
+	NAME(PT_BEP, "BEP"),           NAME(PT_CFE, "CFE"),
+	NAME(PT_EVD, "EVD"),           NAME(PT_TRIG, "TRIG"),
+};
+#undef NAME
+
+/* Inlined, so that the lengths of literals are known. */
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE void add_hex(struct text *text, const char *before, uint64_t value)
 {
 	text_puts(text, before);
 	text_hex(text, value, 0);
 }
 
-static void add_dec(struct text *text, const char *before, uint64_t value)
+INLINE void add_dec(struct text *text, const char *before, uint64_t value)
 {
 	text_puts(text, before);
 	text_dec(text, value, 0, ' ');
@@ -35,9 +46,14 @@ static void add_dec(struct text *text, const char *before, uint64_t value)
 
 static void add_tnt(struct text *text, const struct pt_packet *packet)
 {
-	text_putc(text, ' ');
-	for (unsigned i = packet->count; i--;)
-		text_putc(text, packet->payload >> i & 1 ? 'T' : 'N');
+	unsigned count = packet->count;
+	char *p = text_field(text, count + 1, 0, ' ');
+
+	if (!p)
+		return;
+	*p++ = ' ';
+	while (count--)
+		*p++ = packet->payload >> count & 1 ? 'T' : 'N';
 	add_dec(text, " (", packet->count);
 	text_putc(text, ')');
 }
@@ -102,7 +118,12 @@ static void add_event(struct text *text, const struct pt_packet *packet)
 
 void pt_packet_text(struct text *text, const struct pt_packet *packet)
 {
-	text_puts(text, names[packet->kind]);
+	const struct name *name = &names[packet->kind];
+
+	if (!text_reserve(text, sizeof(name->text)))
+		return;
+	memcpy(text->data + text->size, name->text, sizeof(name->text));
+	text->size += name->size;
 	switch (packet->kind) {
 	case PT_TNT: add_tnt(text, packet); break;
 	case PT_TIP:

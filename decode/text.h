@@ -20,14 +20,12 @@ static inline void text_free(struct text *text)
 	*text = (struct text){ 0 };
 }
 
-/** Make room for `more` bytes; false when memory is out. */
-static inline bool text_reserve(struct text *text, size_t more)
+/** Get more room than there is; see text_reserve(). */
+__attribute__((noinline, unused)) static bool text_grow(struct text *text, size_t more)
 {
 	size_t want = text->room ? text->room : 4096;
 	char *grown;
 
-	if (text->room - text->size >= more)
-		return true;
 	while (want - text->size < more)
 		want *= 2;
 	grown = realloc(text->data, want);
@@ -38,6 +36,12 @@ static inline bool text_reserve(struct text *text, size_t more)
 	text->data = grown;
 	text->room = want;
 	return true;
+}
+
+/** Make room for `more` bytes; false when memory is out. */
+static inline bool text_reserve(struct text *text, size_t more)
+{
+	return text->room - text->size >= more || text_grow(text, more);
 }
 
 static inline void text_add(struct text *text, const char *data, size_t size)
@@ -55,7 +59,8 @@ static inline void text_puts(struct text *text, const char *string)
 
 static inline void text_putc(struct text *text, char c)
 {
-	text_add(text, &c, 1);
+	if (text_reserve(text, 1))
+		text->data[text->size++] = c;
 }
 
 /** `string` right-aligned in `width` columns. */
@@ -78,30 +83,40 @@ static inline void text_left(struct text *text, const char *string, size_t width
 		text_putc(text, ' ');
 }
 
+/** Room for `count` characters and the blanks before them that `width` wants; NULL without memory.
+ */
+static inline char *text_field(struct text *text, unsigned count, unsigned width, char fill)
+{
+	char *p;
+
+	if (!text_reserve(text, count + width))
+		return NULL;
+	p = text->data + text->size;
+	for (; width > count; width--)
+		*p++ = fill;
+	text->size = (size_t)(p - text->data) + count;
+	return p;
+}
+
 /** Hexadecimal without leading zeros, right-aligned in `width` columns. */
 static inline void text_hex(struct text *text, uint64_t value, unsigned width)
 {
-	char digits[16];
-	unsigned count = 0;
+	unsigned count = (67 - (unsigned)__builtin_clzll(value | 1)) / 4;
+	char *p = text_field(text, count, width, ' ');
 
-	do
-		digits[15 - count++] = "0123456789abcdef"[value & 15];
-	while (value >>= 4);
-	for (; width > count; width--)
-		text_putc(text, ' ');
-	text_add(text, digits + 16 - count, count);
+	for (; p && count--; value >>= 4)
+		p[count] = "0123456789abcdef"[value & 15];
 }
 
 /** Decimal, right-aligned in `width` columns, filled up with `fill`. */
 static inline void text_dec(struct text *text, uint64_t value, unsigned width, char fill)
 {
-	char digits[20];
-	unsigned count = 0;
+	unsigned count = 1;
+	char *p;
 
-	do
-		digits[19 - count++] = (char)('0' + value % 10);
-	while (value /= 10);
-	for (; width > count; width--)
-		text_putc(text, fill);
-	text_add(text, digits + 20 - count, count);
+	for (uint64_t rest = value; rest >= 10; rest /= 10)
+		count++;
+	p = text_field(text, count, width, fill);
+	for (; p && count--; value /= 10)
+		p[count] = (char)('0' + value % 10);
 }
