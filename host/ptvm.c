@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "correlate/cmd_correlate.h"
 #include "decode/base/options.h"
 #include "decode/base/verb.h"
 #include "decode/cmd_script.h"
@@ -11,6 +12,8 @@
 
 static const struct verb verbs[] = {
 	{ "check", cmd_check, "Make a recording", "say whether this host can trace its guests" },
+	{ "correlate", cmd_correlate, "Look at a recording",
+	  "find the TSC offset of each guest, and correct it" },
 	{ "script", cmd_script, "Look at a recording", "print what host and guests ran" },
 };
 
@@ -110,7 +113,7 @@ static int exit_status(int r, const char *verb, const struct ptvm_error *error)
 	if (output_status())
 		return 1;
 	if (r >= 0 || r == -PTVM_END)
-		return r > 0;
+		return r > 0 ? r : 0;
 	if (error->code)
 		(void)fprintf(stderr, "ptvm %s: %s\n", verb, error->message);
 	else

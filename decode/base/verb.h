@@ -11,9 +11,9 @@ struct verb {
 	 * @argc, argv  argv[0] is the verb's name; the order of argv may be changed
 	 * @error       filled where a negative value is returned
 	 *
-	 * Returns the exit status (0, or 1 when there is nothing more to say); -PTVM_END when the
-	 * options were all of it (--help), also status 0; or an error, which main() prints: the
-	 * status is 2 for -PTVM_BAD_USAGE and otherwise 1.
+	 * Returns the exit status (0, or another when there is nothing more to say); -PTVM_END
+	 * when the options were all of it (--help), also status 0; or an error, which main()
+	 * prints: the status is 2 for -PTVM_BAD_USAGE and otherwise 1.
 	 */
 	int (*run)(int argc, char **argv, struct ptvm_error *error);
 	const char *group; /* heading in `ptvm --help`; verbs of one group stand together */

@@ -1,0 +1,233 @@
+#include "correlate/cmd_correlate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "correlate/correlate_report.h"
+#include "correlate/correlation.h"
+#include "correlate/interrupt.h"
+#include "decode/base/options.h"
+
+enum { STATUS_INCOMPLETE = 3 };
+
+struct correlate_args {
+	const char *input, *output;
+	bool dry_run, undo, json, force;
+	struct offsets_given given;
+};
+
+static int on_tsc_offset(void *context, const char *value, struct ptvm_error *error)
+{
+	return offsets_given_parse(value, context, error);
+}
+
+static int parse_options(struct correlate_args *args, int argc, char **argv,
+			 struct ptvm_error *error)
+{
+	const struct option_row rows[] = {
+		{ 'i', "input", OPT_STRING, &args->input, "FILE",
+		  "recording: a perf.data file or directory (default: ptvm.data, then perf.data)" },
+		{ 'o', "output", OPT_STRING, &args->output, "DIR",
+		  "write a corrected copy instead" },
+		{ 0, "dry-run", OPT_FLAG, &args->dry_run, NULL, "only say what the offsets are" },
+		{ 0, "undo", OPT_FLAG, &args->undo, NULL, "bring the recording back" },
+		{ 0, "tsc-offset", OPT_CALL, &args->given, "OFFSET[:VMCS,...]",
+		  "an offset that is known, of these VMCSs or of all others",
+		  .call = on_tsc_offset },
+		{ 0, "json", OPT_FLAG, &args->json, NULL, "print JSON" },
+		{ 'f', "force", OPT_FLAG, &args->force, NULL,
+		  "change files of other users, read-only or changed ones too" },
+		{ 0 },
+	};
+	const struct options options = {
+		.usage = "ptvm correlate [OPTION]...",
+		.summary =
+			"Find the TSC offset of each guest, and make guest time stamps the host's.",
+		.rows = rows,
+	};
+	int left = options_parse(&options, argc, argv, stdout, error);
+
+	if (left > 0)
+		return ptvm_fail(error, PTVM_BAD_USAGE, "unexpected argument '%s'", argv[1]);
+	if (!left && args->undo && (args->dry_run || args->output || args->given.count))
+		return ptvm_fail(error, PTVM_BAD_USAGE, "--undo goes with -i and -f only");
+	if (!left && args->dry_run && args->output)
+		return ptvm_fail(error, PTVM_BAD_USAGE, "--dry-run and -o exclude each other");
+	return left;
+}
+
+static bool show_progress(void *context, double done)
+{
+	if (isatty(STDERR_FILENO))
+		(void)fprintf(stderr, done < 1 ? "\rptvm correlate: %2.0f %%" : "\r\033[K",
+			      100 * done);
+	return !interrupt_waits();
+}
+
+static bool go_on(void *context)
+{
+	return !interrupt_waits();
+}
+
+/* What makes a result less than whole, a sentence each. */
+static void print_notes(const struct correlate_report *report)
+{
+	const struct tsc_offsets *offsets = report->offsets;
+	bool none = tsc_offsets_are_none(offsets);
+
+	for (size_t i = 0; i < offsets->guests.count; i++) {
+		const struct vmcs_offsets *guest = &offsets->guests.items[i];
+
+		if (!guest->segments.count)
+			(void)fprintf(stderr, "ptvm correlate: VMCS %#" PRIx64 ": no offset: %s\n",
+				      guest->vmcs, report_reason(report, guest));
+		if (guest->disagrees && !none)
+			(void)fprintf(
+				stderr,
+				"ptvm correlate: VMCS %#" PRIx64
+				": the offset that was recorded is not what the trace shows\n",
+				guest->vmcs);
+	}
+	if (offsets->no_vmcs)
+		(void)fprintf(stderr,
+			      "ptvm correlate: %" PRIu64 " guest TSC packets of an unknown VMCS\n",
+			      offsets->no_vmcs);
+	if (offsets->dropped)
+		(void)fprintf(stderr,
+			      "ptvm correlate: %" PRIu64 " guest TSC packets of too many VMCSs\n",
+			      offsets->dropped);
+	if (!report->data->pt.tsc)
+		(void)fprintf(stderr, "ptvm correlate: %s: recorded without time stamps\n",
+			      report->data->path);
+}
+
+static int print(const struct correlation *correlation, bool json, struct ptvm_error *error)
+{
+	const struct correlate_report report = { &correlation->data, correlation->sideband,
+						 &correlation->recorded, &correlation->offsets };
+
+	if (json && report_print_json(&report, stdout))
+		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	if (!json)
+		report_print(&report, stdout);
+	print_notes(&report);
+	return 0;
+}
+
+static void say_done(const struct correlation *correlation, const char *path,
+		     const struct apply_result *result)
+{
+	(void)fprintf(stderr, "ptvm correlate: %s: %" PRIu64 " time stamps corrected\n", path,
+		      result->changed);
+	if (result->left)
+		(void)fprintf(stderr, "ptvm correlate: %s: %" PRIu64 " left as they were\n", path,
+			      result->left);
+}
+
+static int change(const struct correlation *correlation, const struct correlate_args *args,
+		  struct ptvm_error *error)
+{
+	const struct apply_watch watch = { go_on, NULL };
+	bool done = correlation->journal == JOURNAL_DONE;
+	struct apply_result result;
+	int r;
+
+	if (done && args->given.count)
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: corrected already (--undo it first)",
+				 correlation->data.path);
+	if (args->output) {
+		r = correlation_copy(correlation, args->output, &watch, &result, error);
+	} else if (done || tsc_offsets_are_none(&correlation->offsets)) {
+		(void)fprintf(
+			stderr, "ptvm correlate: %s: nothing to do, %s\n", correlation->data.path,
+			done ? "corrected already" : "no guest's TSC differs from the host's");
+		return 0;
+	} else {
+		r = correlation_apply(correlation, args->force, &watch, &result, error);
+	}
+	if (!r)
+		say_done(correlation, args->output ? args->output : correlation->data.path,
+			 &result);
+	return r;
+}
+
+static int correlate(struct correlation *correlation, const struct correlate_args *args,
+		     struct ptvm_error *error)
+{
+	const struct collect_watch watch = { show_progress, NULL };
+	int r = correlation_find(correlation, &args->given, &watch, error);
+
+	if (!r)
+		r = print(correlation, args->json, error);
+	if (!r && !args->dry_run)
+		r = change(correlation, args, error);
+	if (!r && (!correlation->data.pt.tsc || !tsc_offsets_are_complete(&correlation->offsets)))
+		r = STATUS_INCOMPLETE;
+	return r;
+}
+
+/* An earlier run that did not come to its end left the recording changed in part. */
+static int recover(struct correlation *correlation, const struct correlate_args *args,
+		   const char *path, struct ptvm_error *error)
+{
+	const struct apply_watch watch = { go_on, NULL };
+	int r;
+
+	if (correlation->journal != JOURNAL_OPEN)
+		return 0;
+	if (args->dry_run || args->output)
+		return ptvm_fail(error, PTVM_INCONSISTENT,
+				 "%s: an earlier run was interrupted (--undo it first)", path);
+	r = correlation_undo(correlation, args->force, &watch, error);
+	if (r)
+		return r;
+	(void)fprintf(stderr, "ptvm correlate: %s: an interrupted run was undone\n", path);
+	correlation_close(correlation);
+	return correlation_open(correlation, path, error);
+}
+
+static int undo(struct correlation *correlation, const struct correlate_args *args,
+		struct ptvm_error *error)
+{
+	const struct apply_watch watch = { go_on, NULL };
+	int r = correlation_undo(correlation, args->force, &watch, error);
+
+	if (!r)
+		(void)fprintf(stderr, "ptvm correlate: %s: as it was\n", correlation->data.path);
+	return r;
+}
+
+static int run(const struct correlate_args *args, struct ptvm_error *error)
+{
+	struct correlation correlation = { 0 };
+	const char *path = args->input;
+	int r;
+
+	if (!path)
+		path = access("ptvm.data", F_OK) ? "perf.data" : "ptvm.data";
+	r = correlation_open(&correlation, path, error);
+	if (!r && args->undo) {
+		r = undo(&correlation, args, error);
+	} else if (!r) {
+		r = recover(&correlation, args, path, error);
+		if (!r)
+			r = correlate(&correlation, args, error);
+	}
+	correlation_close(&correlation);
+	return r;
+}
+
+int cmd_correlate(int argc, char **argv, struct ptvm_error *error)
+{
+	struct correlate_args args = { 0 };
+	struct interrupt interrupt;
+	int r = parse_options(&args, argc, argv, error);
+
+	if (r)
+		return r;
+	interrupt_hold(&interrupt);
+	r = run(&args, error);
+	interrupt_release(&interrupt);
+	return r == -PTVM_END ? ptvm_fail(error, PTVM_SYSTEM, "interrupted") : r;
+}

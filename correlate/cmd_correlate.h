@@ -1,0 +1,7 @@
+/* `ptvm correlate`: the TSC offset of every guest, and guest time made host time. */
+#pragma once
+
+#include "decode/base/error.h"
+
+/** The verb; see struct verb. */
+int cmd_correlate(int argc, char **argv, struct ptvm_error *error);

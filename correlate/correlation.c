@@ -1,0 +1,221 @@
+#include "correlate/correlation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "correlate/correlate_report.h"
+#include "correlate/recording_copy.h"
+#include "correlate/tsc_offset_infer.h"
+#include "decode/base/cleanup.h"
+
+static char *beside(const char *path, const char *suffix)
+{
+	char *ret;
+
+	return asprintf(&ret, "%s%s", path, suffix) < 0 ? NULL : ret;
+}
+
+static int read_recorded(struct correlation *correlation, struct ptvm_error *error)
+{
+	_cleanup_free_ char *path = beside(correlation->data.file_path, ".ptvm.json");
+
+	if (!path)
+		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	return offsets_recorded_load(path, &correlation->recorded, error);
+}
+
+int correlation_open(struct correlation *correlation, const char *path, struct ptvm_error *error)
+{
+	struct journal journal;
+	int r = perf_data_open(path, &correlation->data, error);
+
+	if (!r && !correlation->data.have_pt)
+		r = ptvm_fail(error, PTVM_BAD_INPUT, "%s: no Intel PT in this recording", path);
+	if (r)
+		return r;
+	correlation->journal_path = beside(correlation->data.file_path, ".ptvm-undo");
+	if (!correlation->journal_path ||
+	    sideband_build(&correlation->data, &correlation->sideband))
+		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	r = journal_open(correlation->journal_path, &journal, error);
+	if (r)
+		return r;
+	correlation->journal = journal.state;
+	journal_close(&journal);
+	return read_recorded(correlation, error);
+}
+
+static int use_recorded(struct correlation *correlation)
+{
+	const struct pt_config *pt = &correlation->data.pt;
+	const struct correlate_report report = { &correlation->data, correlation->sideband,
+						 &correlation->recorded, &correlation->offsets };
+	int r = 0;
+
+	for (size_t i = 0; i < correlation->offsets.guests.count && !r; i++) {
+		struct vmcs_offsets *guest = &correlation->offsets.guests.items[i];
+
+		r = offsets_recorded_use(&correlation->recorded, report_thread(&report, guest),
+					 &pt->conv, tsc_tolerance(pt), guest);
+	}
+	return r;
+}
+
+int correlation_find(struct correlation *correlation, const struct offsets_given *given,
+		     const struct collect_watch *watch, struct ptvm_error *error)
+{
+	const struct perf_data *data = &correlation->data;
+	struct vmcs_table table = { 0 };
+	int r = vmcs_collect(data->queues.items, data->queues.count, &data->pt, watch, &table);
+
+	if (!r)
+		r = tsc_offset_infer(&table, &data->pt, &correlation->offsets);
+	vmcs_table_free(&table);
+	/* what KVM said is of the recording as it was made */
+	if (!r && correlation->journal != JOURNAL_DONE)
+		r = use_recorded(correlation);
+	if (!r)
+		r = offsets_given_use(given, &correlation->offsets);
+	if (r == -PTVM_SYSTEM)
+		return ptvm_fail_errno(error, "cannot start a thread");
+	return r == -PTVM_NO_MEMORY ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : r;
+}
+
+/* Whether it is for us to change this file. */
+static int check_rights(int fd, const char *path, struct ptvm_error *error)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return ptvm_fail_errno(error, "%s", path);
+	if (status.st_uid && status.st_uid != geteuid())
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "%s: not owned by you or root (use -f to change it all the same)",
+				 path);
+	if (!(status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)))
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "%s: read-only (use -o to write a corrected copy, or -f)", path);
+	return 0;
+}
+
+/* Open for writing, and for nobody else at the same time. Returns the descriptor. */
+static int open_target(const char *path, bool force, struct ptvm_error *error)
+{
+	_cleanup_close_ int fd = -1;
+	int r, ret;
+
+	if (!strcmp(path, "-"))
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "standard input cannot be changed (use --dry-run)");
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return ptvm_fail_errno(error, "%s: cannot be changed", path);
+	r = force ? 0 : check_rights(fd, path, error);
+	if (r)
+		return r;
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return ptvm_fail(error, PTVM_SYSTEM, "%s: being changed by another ptvm", path);
+	ret = fd;
+	fd = -1;
+	return ret;
+}
+
+int correlation_apply(const struct correlation *correlation, bool force,
+		      const struct apply_watch *watch, struct apply_result *ret,
+		      struct ptvm_error *error)
+{
+	const char *path = correlation->data.file_path;
+	_cleanup_close_ int fd = open_target(path, force, error);
+	struct apply_target target = { fd, path, correlation->journal_path, &file_io_system,
+				       *watch };
+
+	*ret = (struct apply_result){ 0 };
+	if (fd < 0)
+		return fd;
+	return offset_apply(&correlation->data, &correlation->offsets, &target, ret, error);
+}
+
+static int copy_and_apply(const struct correlation *correlation, const char *draft,
+			  const struct apply_watch *watch, struct apply_result *ret,
+			  struct ptvm_error *error)
+{
+	const struct perf_data *data = &correlation->data;
+	const struct copy_watch copying = { watch->go_on, watch->context };
+	_cleanup_free_ char *path = beside(draft, "/data");
+	_cleanup_free_ char *journal = beside(draft, "/data.ptvm-undo");
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (!path || !journal)
+		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	r = recording_copy(data->directory ? data->directory : data->file_path, draft, &copying,
+			   error);
+	if (r || correlation->journal == JOURNAL_DONE)
+		return r;
+	fd = open_target(path, false, error);
+	if (fd < 0)
+		return fd;
+
+	struct apply_target target = { fd, path, journal, &file_io_system, *watch };
+
+	return offset_apply(data, &correlation->offsets, &target, ret, error);
+}
+
+int correlation_copy(const struct correlation *correlation, const char *to,
+		     const struct apply_watch *watch, struct apply_result *ret,
+		     struct ptvm_error *error)
+{
+	_cleanup_free_ char *draft = beside(to, ".new");
+	int r;
+
+	*ret = (struct apply_result){ 0 };
+	if (!draft)
+		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	if (!access(to, F_OK) || !access(draft, F_OK))
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: is there already",
+				 access(to, F_OK) ? draft : to);
+	r = copy_and_apply(correlation, draft, watch, ret, error);
+	if (!r && rename(draft, to))
+		r = ptvm_fail_errno(error, "%s", to);
+	if (r)
+		recording_remove(draft);
+	return r;
+}
+
+int correlation_undo(struct correlation *correlation, bool force, const struct apply_watch *watch,
+		     struct ptvm_error *error)
+{
+	const char *path = correlation->data.file_path;
+	_cleanup_close_ int fd = open_target(path, force, error);
+	struct apply_target target = { fd, path, correlation->journal_path, &file_io_system,
+				       *watch };
+	struct journal journal;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = journal_open(correlation->journal_path, &journal, error);
+	if (!r && journal.state == JOURNAL_NONE)
+		r = ptvm_fail(error, PTVM_NOT_FOUND, "%s: nothing to undo", path);
+	if (!r)
+		r = offset_undo(&target, &journal, force, error);
+	journal_close(&journal);
+	if (!r)
+		correlation->journal = JOURNAL_NONE;
+	return r;
+}
+
+void correlation_close(struct correlation *correlation)
+{
+	tsc_offsets_free(&correlation->offsets);
+	offsets_recorded_free(&correlation->recorded);
+	sideband_free(correlation->sideband);
+	perf_data_close(&correlation->data);
+	free(correlation->journal_path);
+	*correlation = (struct correlation){ 0 };
+}

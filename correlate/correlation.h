@@ -1,0 +1,51 @@
+/* `ptvm correlate` without its command line: open a recording, find the offsets of its guests, and
+ * correct it, a copy of it, or bring it back. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "correlate/offset_apply.h"
+#include "correlate/offset_given.h"
+#include "correlate/offset_recorded.h"
+#include "correlate/tsc_offsets.h"
+#include "correlate/vmcs_collect.h"
+#include "decode/perf_data.h"
+#include "decode/sideband.h"
+
+/** Zero-initialise; correlation_close() when done. */
+struct correlation {
+	struct perf_data data;
+	struct sideband *sideband;
+	struct offsets_recorded recorded;
+	struct tsc_offsets offsets;
+	char *journal_path;
+	enum journal_state journal; /* what was there when it was opened */
+};
+
+/** Open the recording at `path`. Errors as those of perf_data_open(), or about the journal. */
+int correlation_open(struct correlation *correlation, const char *path, struct ptvm_error *error);
+
+/** Find the offsets. Returns 0, an error, or -PTVM_END when it was stopped. */
+int correlation_find(struct correlation *correlation, const struct offsets_given *given,
+		     const struct collect_watch *watch, struct ptvm_error *error);
+
+/** Correct the recording itself. @force as for correlation_undo(). */
+int correlation_apply(const struct correlation *correlation, bool force,
+		      const struct apply_watch *watch, struct apply_result *ret,
+		      struct ptvm_error *error);
+
+/** Write a corrected copy into the new directory `to`. */
+int correlation_copy(const struct correlation *correlation, const char *to,
+		     const struct apply_watch *watch, struct apply_result *ret,
+		     struct ptvm_error *error);
+
+/**
+ * Bring the recording back by its journal, finished or not.
+ *
+ * @force  also a file that is another user's, read-only, or changed since
+ */
+int correlation_undo(struct correlation *correlation, bool force, const struct apply_watch *watch,
+		     struct ptvm_error *error);
+
+/** Release everything. */
+void correlation_close(struct correlation *correlation);

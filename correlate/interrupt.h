@@ -1,0 +1,19 @@
+/* Ctrl-C held back until it is safe: the signals that end a program stay pending, and are asked
+ * for. */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+
+struct interrupt {
+	sigset_t before; /* the mask to go back to */
+};
+
+/** Hold back SIGINT, SIGTERM and SIGHUP, in this thread and those that it starts. */
+void interrupt_hold(struct interrupt *interrupt);
+
+/** Whether one of them waits. */
+bool interrupt_waits(void);
+
+/** Hold back no longer: one that waits ends the program here. */
+void interrupt_release(const struct interrupt *interrupt);

@@ -1,0 +1,24 @@
+/* A recording copied whole, sharing its blocks with the original where the file system can. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "decode/base/error.h"
+
+/** Asked now and then; false stops. */
+struct copy_watch {
+	bool (*go_on)(void *context);
+	void *context;
+};
+
+/**
+ * Copy the files and directories in `from` (links are followed), or one file, which is then called
+ * `data`, into the new directory `to`. What was copied is writable by its owner.
+ *
+ * Returns 0, -PTVM_SYSTEM, or -PTVM_END when it was stopped; what is there of the copy stays.
+ */
+int recording_copy(const char *from, const char *to, const struct copy_watch *watch,
+		   struct ptvm_error *error);
+
+/** Remove a directory with all that is in it. */
+void recording_remove(const char *path);

@@ -1,0 +1,59 @@
+#include "correlate/tsc_chain.h"
+
+#include "correlate/tsc_run.h"
+#include "decode/pt_clock.h"
+
+void tsc_chain_step(struct tsc_chain *chain, const struct tsc_event *event)
+{
+	chain->lost |= event->lost;
+	if (event->kind == TSC_BREAK)
+		*chain = (struct tsc_chain){ 0 };
+}
+
+bool tsc_chain_expect(const struct tsc_chain *chain, const struct tsc_event *event,
+		      const struct pt_config *config, uint64_t *ret)
+{
+	if (!chain->known || !event->have_count || !config->ctc_n || !config->ctc_d)
+		return false;
+	*ret = chain->tsc + pt_ctc_to_tsc(config, event->count - chain->count) + event->fast;
+	return true;
+}
+
+static void anchor(struct tsc_chain *chain, const struct tsc_event *event, uint64_t tsc,
+		   bool of_guest)
+{
+	if (!event->have_tma)
+		return;
+	*chain = (struct tsc_chain){ .known = true,
+				     .of_guest = of_guest,
+				     .vmcs = event->vmcs,
+				     .tsc = tsc - event->fast,
+				     .count = event->count };
+}
+
+void tsc_chain_to_host(struct tsc_chain *chain, const struct tsc_event *event, uint64_t tsc)
+{
+	anchor(chain, event, tsc, false);
+}
+
+void tsc_chain_to_guest(struct tsc_chain *chain, const struct tsc_event *event)
+{
+	anchor(chain, event, event->value, true);
+}
+
+uint64_t tsc_near(uint64_t tsc, uint64_t near)
+{
+	return near ? near + (uint64_t)tsc_difference(tsc, near) : tsc;
+}
+
+uint64_t tsc_chain_about(const struct tsc_chain *chain, const struct tsc_event *event,
+			 const struct aux_queue *queue, const struct pt_config *config)
+{
+	const struct aux_span *span;
+	uint64_t tsc;
+
+	if (!chain->of_guest && tsc_chain_expect(chain, event, config, &tsc))
+		return tsc;
+	span = pt_span_at(queue, event->position);
+	return span ? span->reference : 0;
+}

@@ -1,0 +1,48 @@
+/* The time stamps of a queue, one after the other: what each shows, in whose time, and what the
+ * crystal counted by then. Reads packets only, and most of them no further than their first byte.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "correlate/crystal.h"
+#include "decode/pt_cursor.h"
+
+enum tsc_kind {
+	TSC_PACKET, /* a TSC packet */
+	TSC_PEBS,   /* the time stamp in a PEBS record: all 64 bits, or 32 of them */
+	TSC_BREAK,  /* none: what was traced up to `position` ends there, data was lost or it is all
+		     */
+};
+
+struct tsc_event {
+	enum tsc_kind kind;
+	uint64_t position; /* of the payload in the stream */
+	uint8_t size;      /* of the payload, bytes */
+	uint64_t value;
+	bool guest;     /* in VMX non-root operation */
+	bool mode_told; /* by the PSB+ itself, not by what came before */
+	uint64_t vmcs;  /* the current one; PT_NO_VMCS unknown */
+	bool have_tma;
+	uint16_t fast;
+	int64_t count; /* of the crystal, when that is known (have_count) */
+	bool have_count;
+	bool lost; /* since the former time stamp crystal ticks may have been lost */
+};
+
+struct tsc_walk {
+	const struct pt_config *config;
+	struct pt_cursor cursor;
+	struct crystal crystal;
+	uint64_t vmcs;
+	bool nr, basic_pebs, lost, ended;
+	uint8_t skip[256]; /* size of the packets to step over, by first byte; 0: look closer */
+};
+
+/** Begin to walk a queue; `queue` and `config` must outlive the walk. */
+void tsc_walk_init(struct tsc_walk *walk, const struct aux_queue *queue,
+		   const struct pt_config *config);
+
+/** The next time stamp or break. Returns 0, or -PTVM_END after the break that ends the queue. */
+int tsc_walk_next(struct tsc_walk *walk, struct tsc_event *ret);

@@ -1,0 +1,351 @@
+#include "correlate/vmcs_seen.h"
+
+#include <stdlib.h>
+
+#include "correlate/tsc_chain.h"
+#include "decode/base/error.h"
+#include "decode/base/vec.h"
+#include "decode/pt_clock.h"
+
+/* More of them than any real machine has, so that damage cannot make us fill memory. */
+enum { SEEN_MAX = 1024, RUNS_MAX = 1024 };
+
+/* A walk and what it needs besides the table. */
+struct collector {
+	struct vmcs_table *table;
+	const struct aux_queue *queue;
+	size_t number;
+	const struct pt_config *config;
+	int64_t tolerance;
+	struct tsc_chain chain;
+};
+
+struct vmcs_seen *vmcs_table_find(const struct vmcs_table *table, uint64_t vmcs)
+{
+	for (size_t i = 0; i < table->seen.count; i++)
+		if (table->seen.items[i].vmcs == vmcs)
+			return &table->seen.items[i];
+	return NULL;
+}
+
+/* The entry of a VMCS, made where there is none. Returns -PTVM_END when there are too many. */
+static int get(struct vmcs_table *table, uint64_t vmcs, size_t queue, struct vmcs_seen **ret)
+{
+	*ret = vmcs_table_find(table, vmcs);
+	if (*ret)
+		return 0;
+	if (table->seen.count == SEEN_MAX)
+		return -PTVM_END;
+	if (!vec_push(&table->seen, (struct vmcs_seen){ .vmcs = vmcs, .queue = queue }))
+		return -PTVM_NO_MEMORY;
+	*ret = &table->seen.items[table->seen.count - 1];
+	return 0;
+}
+
+/* Of too many runs keep those with evidence. */
+static void squeeze(struct vmcs_seen *seen)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < seen->runs.count; i++) {
+		if (seen->runs.items[i].count == 1)
+			seen->outliers++;
+		else
+			seen->runs.items[kept++] = seen->runs.items[i];
+	}
+	seen->runs.count = kept;
+}
+
+static int push_run(struct vmcs_seen *seen, const struct tsc_run *run)
+{
+	if (seen->runs.count == RUNS_MAX)
+		squeeze(seen);
+	if (seen->runs.count == RUNS_MAX) {
+		seen->outliers += run->count;
+		return 0;
+	}
+	return vec_push(&seen->runs, *run) ? 0 : -PTVM_NO_MEMORY;
+}
+
+/* Two observations in a row that agree with each other and not with the run begin a new one; one
+ * that agrees with nothing is an outlier. */
+static int observe(const struct collector *collector, struct vmcs_seen *seen,
+		   const struct tsc_pair *pair, enum tsc_quality quality)
+{
+	struct tsc_run *last = seen->runs.count ? &seen->runs.items[seen->runs.count - 1] : NULL;
+	struct tsc_run begun = tsc_run_begin(pair, quality, collector->number);
+	int r = 0;
+
+	if (!last)
+		return push_run(seen, &begun);
+	if (tsc_run_add(last, pair, quality, collector->tolerance)) {
+		seen->outliers += seen->have_pending;
+		seen->have_pending = false;
+		return 0;
+	}
+	if (seen->have_pending && last->count == 1 && tsc_run_is_constant(last) &&
+	    tsc_run_tilt(last, &seen->pending, pair, collector->tolerance)) {
+		seen->have_pending = false;
+		return 0;
+	}
+	if (seen->have_pending) {
+		bool agrees = tsc_run_add(&seen->pending, pair, quality, collector->tolerance);
+
+		r = push_run(seen, &seen->pending);
+		seen->have_pending = !agrees;
+	} else {
+		seen->have_pending = true;
+	}
+	seen->pending = begun;
+	return r;
+}
+
+static int observe_of(const struct collector *collector, uint64_t vmcs, const struct tsc_pair *pair,
+		      enum tsc_quality quality)
+{
+	struct vmcs_seen *seen;
+	int r = get(collector->table, vmcs, collector->number, &seen);
+
+	return r ? r : observe(collector, seen, pair, quality);
+}
+
+/* The host's TSC says how good they are; or nothing will any more. */
+static int flush_waiting(const struct collector *collector, enum tsc_quality quality)
+{
+	struct vmcs_table *table = collector->table;
+	int r = 0;
+
+	for (size_t i = 0; i < table->waiting_count && (!r || r == -PTVM_END); i++)
+		r = observe_of(collector, table->waiting[i].vmcs, &table->waiting[i].pair, quality);
+	table->waiting_count = 0;
+	return r == -PTVM_END ? 0 : r;
+}
+
+static bool near(const struct collector *collector, uint64_t a, uint64_t b)
+{
+	int64_t apart = tsc_difference(a, b);
+
+	return apart <= collector->tolerance && apart >= -collector->tolerance;
+}
+
+/* Where no PSB+ says whose time it is, the host's TSC is known by what it must be, and a guest's by
+ * the offset that it had. */
+static bool is_guest(const struct collector *collector, const struct tsc_event *event)
+{
+	const struct tsc_chain *chain = &collector->chain;
+	const struct vmcs_seen *seen;
+	uint64_t host;
+
+	if (event->mode_told || chain->of_guest ||
+	    !tsc_chain_expect(chain, event, collector->config, &host))
+		return event->guest;
+	if (near(collector, event->value, host))
+		return false;
+	if (event->guest)
+		return true;
+	seen = vmcs_table_find(collector->table, event->vmcs);
+	if (!seen || !seen->runs.count)
+		return false;
+	return near(collector, event->value,
+		    host + tsc_run_offset(&seen->runs.items[seen->runs.count - 1]));
+}
+
+static int take_host(struct collector *collector, const struct tsc_event *event)
+{
+	struct vmcs_table *table = collector->table;
+	struct tsc_chain *chain = &collector->chain;
+	enum tsc_quality quality = chain->lost ? TSC_DOUBTFUL : TSC_GOOD;
+	struct tsc_pair pair;
+	uint64_t expected;
+	int r = 0;
+
+	pair.host = tsc_near(event->value,
+			     tsc_chain_about(chain, event, collector->queue, collector->config));
+	if (!tsc_chain_expect(chain, event, collector->config, &expected)) {
+		r = flush_waiting(collector, quality);
+	} else if (chain->of_guest) {
+		pair.guest = expected & PT_TSC_MASK;
+		r = observe_of(collector, chain->vmcs, &pair, quality);
+	} else if (near(collector, pair.host, expected)) {
+		r = flush_waiting(collector, chain->lost ? TSC_DOUBTFUL : TSC_CONFIRMED);
+	} else {
+		r = flush_waiting(collector, TSC_DOUBTFUL);
+	}
+	if (event->have_tma && !table->phase.valid)
+		table->phase =
+			(struct tsc_phase){ true, pair.host - event->fast, (uint16_t)event->count };
+	tsc_chain_to_host(chain, event, pair.host);
+	return r == -PTVM_END ? 0 : r;
+}
+
+/* Note a guest's TSC packet; NULL in `ret` where nothing is to be learned from it. */
+static int note_guest(const struct collector *collector, const struct tsc_event *event,
+		      struct vmcs_seen **ret)
+{
+	struct vmcs_table *table = collector->table;
+	int r;
+
+	*ret = NULL;
+	if (event->vmcs == PT_NO_VMCS) {
+		table->no_vmcs++;
+		return 0;
+	}
+	r = get(table, event->vmcs, collector->number, ret);
+	if (r) {
+		table->dropped += r == -PTVM_END;
+		return r == -PTVM_END ? 0 : r;
+	}
+	if (!(*ret)->packets++)
+		(*ret)->first_host = tsc_chain_about(&collector->chain, event, collector->queue,
+						     collector->config);
+	(*ret)->without_tma += !event->have_tma;
+	return 0;
+}
+
+static int take_guest(struct collector *collector, const struct tsc_event *event)
+{
+	struct vmcs_table *table = collector->table;
+	struct tsc_chain *chain = &collector->chain;
+	struct tsc_pair pair = { .guest = event->value };
+	struct vmcs_seen *seen;
+	int r = note_guest(collector, event, &seen);
+
+	if (r || !seen || !event->have_tma)
+		return r;
+	if (!tsc_chain_expect(chain, event, collector->config, &pair.host) || chain->of_guest) {
+		tsc_chain_to_guest(chain, event);
+		return 0;
+	}
+	if (chain->lost)
+		return observe(collector, seen, &pair, TSC_DOUBTFUL);
+	if (table->waiting_count == TSC_WAITING_MAX)
+		r = flush_waiting(collector, TSC_GOOD);
+	table->waiting[table->waiting_count++] = (struct tsc_waiting){ pair, event->vmcs };
+	return r;
+}
+
+/* Tracing ended in a guest whose time was never seen beside the host's: the kernel's time of that
+ * is good to some microseconds, and the crystal may tell the rest. */
+static int take_break(struct collector *collector, const struct tsc_event *event)
+{
+	const struct pt_config *config = collector->config;
+	const struct tsc_chain *chain = &collector->chain;
+	const struct aux_span *span =
+		pt_span_at(collector->queue, event->position ? event->position - 1 : 0);
+	struct vmcs_seen *seen;
+	uint64_t ticks;
+	int r = flush_waiting(collector, TSC_GOOD);
+
+	if (r || !chain->known || !chain->of_guest || !event->have_count || !span ||
+	    !span->stop_ns || !config->conv.valid)
+		return r;
+	r = get(collector->table, chain->vmcs, collector->number, &seen);
+	if (r || seen->rough.valid)
+		return r == -PTVM_END ? 0 : r;
+	ticks = pt_ctc_to_tsc(config, event->count - chain->count);
+	seen->rough =
+		(struct tsc_rough){ .valid = true,
+				    .host = time_conv_tsc(&config->conv, span->stop_ns) - ticks,
+				    .guest = chain->tsc & PT_TSC_MASK,
+				    .ctc = (uint16_t)chain->count,
+				    .queue = collector->number };
+	return 0;
+}
+
+static int take(struct collector *collector, const struct tsc_event *event)
+{
+	int r;
+
+	switch (event->kind) {
+	case TSC_PACKET:
+		tsc_chain_step(&collector->chain, event);
+		collector->table->packets++;
+		return is_guest(collector, event) ? take_guest(collector, event)
+						  : take_host(collector, event);
+	case TSC_BREAK:
+		r = take_break(collector, event);
+		tsc_chain_step(&collector->chain, event);
+		return r;
+	default: return 0;
+	}
+}
+
+/* An observation that was left over at the end is one like others. */
+static int finish(struct vmcs_table *table)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < table->seen.count && !r; i++) {
+		struct vmcs_seen *seen = &table->seen.items[i];
+
+		if (seen->have_pending)
+			r = push_run(seen, &seen->pending);
+		seen->have_pending = false;
+	}
+	return r;
+}
+
+int vmcs_table_collect(struct vmcs_table *table, const struct aux_queue *queue, size_t number,
+		       const struct pt_config *config, struct vmcs_progress *progress)
+{
+	struct collector collector = { table, queue, number, config, tsc_tolerance(config), { 0 } };
+	uint64_t before = 0;
+	struct tsc_event event;
+	struct tsc_walk walk;
+
+	tsc_walk_init(&walk, queue, config);
+	while (!tsc_walk_next(&walk, &event)) {
+		uint64_t at = pt_cursor_position(&walk.cursor);
+		int r = take(&collector, &event);
+
+		if (r)
+			return r;
+		__atomic_fetch_add(&progress->done, at - before, __ATOMIC_RELAXED);
+		before = at;
+		if (__atomic_load_n(&progress->stop, __ATOMIC_RELAXED))
+			return -PTVM_END;
+	}
+	return finish(table);
+}
+
+static int merge_seen(struct vmcs_table *table, const struct vmcs_seen *from)
+{
+	struct vmcs_seen *to;
+	int r = get(table, from->vmcs, from->queue, &to);
+
+	for (size_t i = 0; i < from->runs.count && !r; i++)
+		r = vec_push(&to->runs, from->runs.items[i]) ? 0 : -PTVM_NO_MEMORY;
+	if (r == -PTVM_END)
+		table->dropped += from->packets;
+	if (r)
+		return r == -PTVM_END ? 0 : r;
+	if (!to->rough.valid)
+		to->rough = from->rough;
+	to->packets += from->packets;
+	to->without_tma += from->without_tma;
+	to->outliers += from->outliers;
+	if (!to->first_host)
+		to->first_host = from->first_host;
+	return 0;
+}
+
+int vmcs_table_merge(struct vmcs_table *table, const struct vmcs_table *from)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < from->seen.count && !r; i++)
+		r = merge_seen(table, &from->seen.items[i]);
+	if (!table->phase.valid)
+		table->phase = from->phase;
+	table->packets += from->packets;
+	table->no_vmcs += from->no_vmcs;
+	table->dropped += from->dropped;
+	return r;
+}
+
+void vmcs_table_free(struct vmcs_table *table)
+{
+	for (size_t i = 0; i < table->seen.count; i++)
+		vec_free(&table->seen.items[i].runs);
+	vec_free(&table->seen);
+}
