@@ -1,0 +1,43 @@
+#include "host/perf_kernel.h"
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int kernel_open(void *context, struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	return (int)syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int kernel_control(void *context, int fd, unsigned long request, unsigned long argument)
+{
+	return ioctl(fd, request, argument);
+}
+
+static void *kernel_map(void *context, size_t size, int protection, int fd, off_t offset)
+{
+	return mmap(NULL, size, protection, MAP_SHARED, fd, offset);
+}
+
+static int kernel_unmap(void *context, void *at, size_t size)
+{
+	return munmap(at, size);
+}
+
+static int kernel_close(void *context, int fd)
+{
+	return close(fd);
+}
+
+struct perf_kernel perf_kernel_here(void)
+{
+	return (struct perf_kernel){
+		.open = kernel_open,
+		.control = kernel_control,
+		.map = kernel_map,
+		.unmap = kernel_unmap,
+		.close = kernel_close,
+		.page_size = (size_t)sysconf(_SC_PAGESIZE),
+	};
+}

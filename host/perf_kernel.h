@@ -1,0 +1,21 @@
+/* The system calls of perf events as a table: all that the recorder asks of the kernel goes through
+ * it, so that tests put a kernel of their own there. */
+#pragma once
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/** Each fails as the system call does: -1, or MAP_FAILED, with errno set. */
+struct perf_kernel {
+	void *context; /* of the functions */
+	int (*open)(void *context, struct perf_event_attr *attr, pid_t tid, int cpu);
+	int (*control)(void *context, int fd, unsigned long request, unsigned long argument);
+	void *(*map)(void *context, size_t size, int protection, int fd, off_t offset);
+	int (*unmap)(void *context, void *at, size_t size);
+	int (*close)(void *context, int fd);
+	size_t page_size;
+};
+
+/** The kernel that we run on. */
+struct perf_kernel perf_kernel_here(void);

@@ -1,0 +1,65 @@
+/* The events that make a recording: the trace itself, and beside it what a decoder must know to
+ * follow it: who ran where, what was mapped, which code the kernel changed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "decode/base/error.h"
+#include "host/perf_kernel.h"
+
+enum perf_kind {
+	PERF_TRACE,      /* intel_pt; the first on its CPU, since it owns the buffer */
+	PERF_SWITCHES,   /* which thread is on the CPU; on all CPUs */
+	PERF_TEXT_POKES, /* the kernel patching itself, and its symbols; on all CPUs */
+	PERF_TASKS,      /* maps, names, threads that come and go */
+};
+
+/** What the user chose, and what the machine allows. */
+struct perf_choice {
+	uint32_t pt_type;   /* of the PMU */
+	uint64_t pt_config; /* options of the trace, as bits */
+	uint32_t
+		aux_watermark; /* bytes after which the trace is handed out; 0: the kernel's half */
+	bool no_user, no_kernel;
+	bool no_guest; /* kvm_intel's pt_mode is host-guest: it has the CPU's PT for guests */
+	bool inherit;  /* threads that are made later are traced, too; not in per-thread mode */
+	bool has_lost; /* from perf_lost_is_known() */
+};
+
+enum { PERF_ATTR_SIZE = 128 }; /* on disk: perf before 6.3 reads no larger one */
+
+/** Describe an event to the kernel. */
+void perf_attr_make(enum perf_kind kind, const struct perf_choice *choice,
+		    struct perf_event_attr *ret);
+
+/** Does the kernel count what an event lost (read_format LOST, Linux 6.0)? */
+bool perf_lost_is_known(const struct perf_kernel *kernel);
+
+/**
+ * Open an event.
+ *
+ * @tid  thread; -1: whatever runs on `cpu`
+ * @cpu  -1: any
+ *
+ * Returns its file descriptor, or -PTVM_SYSTEM: the message is one line that says why, and what
+ * helps.
+ */
+int perf_open(const struct perf_kernel *kernel, enum perf_kind kind,
+	      const struct perf_event_attr *attr, pid_t tid, int cpu, struct ptvm_error *error);
+
+/**
+ * Let an event write into the buffer of another on the same CPU.
+ * Returns 0 or -PTVM_SYSTEM.
+ */
+int perf_redirect(const struct perf_kernel *kernel, int fd, int owner_fd, struct ptvm_error *error);
+
+/**
+ * Switch an event on or off. On a trace that stopped because its buffer was full, on starts it
+ * again. Returns 0 or -PTVM_SYSTEM.
+ */
+int perf_switch(const struct perf_kernel *kernel, int fd, bool on, struct ptvm_error *error);
+
+/** The number that records name the event by. Returns 0 or -PTVM_SYSTEM. */
+int perf_id(const struct perf_kernel *kernel, int fd, uint64_t *ret, struct ptvm_error *error);
