@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/vec.h"
 
 enum {
 	FIRST_SLOTS = 1 << 10,
 	MOST_BYTES = 96 << 20, /* of blocks, before all are dropped */
+	MOST_SITES = 1 << 10,
 };
 
 void code_init(struct code *code, const struct machines *machines)
@@ -26,6 +28,7 @@ void code_trim(struct code *code)
 void code_free(struct code *code)
 {
 	code_trim(code);
+	vec_free(&code->sites);
 }
 
 bool code_is_full(const struct code *code)
@@ -56,8 +59,11 @@ struct code_space *code_space_get(struct code *code, struct machine *machine, in
 	space = arena_alloc(&code->arena, sizeof(*space));
 	if (!space)
 		return NULL;
-	*space = (struct code_space){ .machine = machine, .pid = pid, .bits = bits,
-				      .mask = FIRST_SLOTS - 1, .next = code->spaces };
+	*space = (struct code_space){ .machine = machine,
+				      .pid = pid,
+				      .bits = bits,
+				      .mask = FIRST_SLOTS - 1,
+				      .next = code->spaces };
 	space->slots = calloc(FIRST_SLOTS, sizeof(struct block *));
 	if (!space->slots)
 		return NULL;
@@ -211,6 +217,23 @@ static struct block *store(struct code *code, const struct draft *draft)
 	return block;
 }
 
+static bool has_insn(const struct block *block, uint64_t ip)
+{
+	for (unsigned i = 0; i < block->count; i++)
+		if (block->insns[i].ip == ip)
+			return true;
+	return false;
+}
+
+static bool has_site(const struct code *code, const struct block *block)
+{
+	for (size_t i = 0; i < code->sites.count; i++)
+		if (code->sites.items[i].machine == block->space->machine &&
+		    has_insn(block, code->sites.items[i].ip))
+			return true;
+	return false;
+}
+
 static struct block *build(struct code *code, struct code_space *space, uint64_t ip,
 			   uint64_t time_ns)
 {
@@ -232,6 +255,7 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 	block->end = (uint8_t)end;
 	block->next = next;
 	block->space = space;
+	block->patched = has_site(code, block);
 	if (end == BLOCK_CONDITIONAL)
 		block->target = draft.insns[draft.count - 1].target;
 	return block;
@@ -254,4 +278,81 @@ struct block *block_get(struct code *code, struct code_space *space, uint64_t ip
 	if (++space->count > space->mask)
 		grow(space);
 	return block;
+}
+
+static void mark_patched(struct code_space *space, uint64_t ip)
+{
+	struct block *block;
+
+	for (size_t i = 0; i <= space->mask; i++)
+		for (block = space->slots[i]; block; block = block->chain)
+			block->patched |= has_insn(block, ip);
+	for (size_t i = 0; i <= space->mask; i++)
+		for (block = space->slots[i]; block; block = block->chain)
+			for (int way = 0; way < 2; way++)
+				if (block->successor[way] && block->successor[way]->patched)
+					block->successor[way] = NULL;
+}
+
+int code_add_site(struct code *code, const struct machine *machine, uint64_t ip)
+{
+	for (size_t i = 0; i < code->sites.count; i++)
+		if (code->sites.items[i].ip == ip && code->sites.items[i].machine == machine)
+			return 0;
+	if (code->sites.count == MOST_SITES ||
+	    !vec_push(&code->sites, (struct code_site){ machine, ip }))
+		return -PTVM_NO_MEMORY;
+	for (struct code_space *space = code->spaces; space; space = space->next)
+		if (space->machine == machine && space->pid < 0)
+			mark_patched(space, ip);
+	return 0;
+}
+
+/* The other form of a jump label. */
+static bool patch_insn(struct code *code, struct insn *insn, uint64_t to)
+{
+	static const uint8_t nop2[] = { 0x66, 0x90 }, nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
+	uint64_t distance = to - insn_next(insn);
+	uint8_t *bytes;
+
+	insn->class = distance ? INSN_JMP : INSN_PLAIN;
+	insn->target = distance ? to : 0;
+	insn->bytes = insn->length == 2 ? nop2 : nop5;
+	if (!distance)
+		return true;
+	bytes = arena_alloc(&code->arena, INSN_MAX_SIZE);
+	if (!bytes)
+		return false;
+	bytes[0] = insn->length == 2 ? 0xeb : 0xe9;
+	memcpy(bytes + 1, &distance, insn->length - 1u);
+	insn->bytes = bytes;
+	return true;
+}
+
+struct block *block_variant(struct code *code, struct block *block, unsigned index, uint64_t to)
+{
+	struct draft draft = { .count = index + 1,
+			       .from_ns = block->from_ns,
+			       .to_ns = block->to_ns };
+	struct block *variant;
+
+	for (variant = block->variants; variant; variant = variant->variants)
+		if (variant->count == index + 1 && variant->next == to)
+			return variant;
+	memcpy(draft.insns, block->insns, draft.count * sizeof(*draft.insns));
+	for (unsigned i = 0; i <= index; i++)
+		note_push(&draft, &draft.insns[i]);
+	if (!patch_insn(code, &draft.insns[index], to))
+		return NULL;
+	variant = store(code, &draft);
+	if (!variant)
+		return NULL;
+	variant->ip = block->ip;
+	variant->end = BLOCK_GOES_ON;
+	variant->next = to;
+	variant->patched = true;
+	variant->space = block->space;
+	variant->variants = block->variants;
+	block->variants = variant;
+	return variant;
 }

@@ -1,8 +1,8 @@
 /* The basic block, the unit of flow, and the cache that keeps each once per address space.
  *
  * A block runs from its address through direct jumps and calls up to the next instruction that a
- * packet must decide. Blocks of code that never changes point to their successors, so that following
- * the trace is following pointers. */
+ * packet must decide. Blocks of code that never changes point to their successors, so that
+ * following the trace is following pointers. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,14 +14,14 @@
 #include "decode/x86_insn.h"
 
 enum block_end {
-	BLOCK_GOES_ON,	  /* to `next` without a packet: the block has its greatest length, or code
-			   * of another validity follows */
+	BLOCK_GOES_ON,     /* to `next` without a packet: the block has its greatest length, or code
+			    * of another validity follows */
 	BLOCK_CONDITIONAL, /* one TNT bit: `next` or `target` */
-	BLOCK_RETURN,	  /* near return */
-	BLOCK_INDIRECT,	  /* near jump or call by a TIP */
-	BLOCK_FAR,	  /* far transfer by a TIP; `next` where it does not happen (VM entry failed) */
-	BLOCK_NO_CODE,	  /* the last instruction's successor `next` has no bytes; no instructions at
-			   * all if that is the block's own address */
+	BLOCK_RETURN,      /* near return */
+	BLOCK_INDIRECT,    /* near jump or call by a TIP */
+	BLOCK_FAR, /* far transfer by a TIP; `next` where it does not happen (VM entry failed) */
+	BLOCK_NO_CODE, /* the last instruction's successor `next` has no bytes; no instructions at
+			* all if that is the block's own address */
 };
 
 enum { BLOCK_MAX_INSNS = 128 };
@@ -31,30 +31,38 @@ struct block_text;
 struct block {
 	/* what following the trace touches, in one cache line */
 	uint64_t ip;
-	struct block *successor[2]; /* not taken, taken (or the last target of an indirect branch) */
+	struct block
+		*successor[2]; /* not taken, taken (or the last target of an indirect branch) */
 	uint64_t next, target;
-	uint16_t count;		/* instructions */
+	uint16_t count; /* instructions */
 	uint16_t push_count;
-	uint8_t end;		/* enum block_end */
-	bool timed;		/* from_ns, to_ns are limits */
-	bool patched;		/* a jump label taken the other way than the image has it */
+	uint8_t end;  /* enum block_end */
+	bool timed;   /* from_ns, to_ns are limits */
+	bool patched; /* has a jump label that was found changed: nothing points to it */
 	const struct insn *insns;
 	const uint64_t *pushes; /* return addresses of the calls in it, in order */
 
-	uint64_t from_ns, to_ns; /* the code was this in [from, to) */
-	struct block *chain;	/* in the cache's table */
+	uint64_t from_ns, to_ns;              /* the code was this in [from, to) */
+	struct block *chain;                  /* in the cache's table */
 	struct block_text *lines, *addresses; /* block_text.h: prepared for printing */
 	struct code_space *space;
+	struct block *variants; /* up to a jump label in its other form */
 };
 
 /** Code of one address space in one mode: the kernel of a machine, or one of its processes. */
 struct code_space {
 	struct machine *machine; /* NULL: a guest that nothing is known of */
-	int32_t pid;		 /* -1: the kernel */
+	int32_t pid;             /* -1: the kernel */
 	uint8_t bits;
 	struct block **slots;
 	size_t count, mask;
 	struct code_space *next;
+};
+
+/** A jump label of a kernel that was found changed. */
+struct code_site {
+	const struct machine *machine;
+	uint64_t ip;
 };
 
 /** All address spaces met so far. One thread's; memory is bounded by `code_trim`. */
@@ -62,6 +70,10 @@ struct code {
 	const struct machines *machines;
 	struct code_space *spaces, *last;
 	struct arena arena;
+	struct {
+		struct code_site *items;
+		size_t count, room;
+	} sites; /* what contains one of them is `patched` */
 };
 
 /** Begin without any code. `machines` must outlive it. */
@@ -73,8 +85,18 @@ struct code_space *code_space_get(struct code *code, struct machine *machine, in
 				  uint64_t ip, uint8_t bits);
 
 /** The block at `ip` as it was at `time_ns`; never without one but when memory is out (NULL). */
-struct block *block_get(struct code *code, struct code_space *space, uint64_t ip,
-			uint64_t time_ns);
+struct block *block_get(struct code *code, struct code_space *space, uint64_t ip, uint64_t time_ns);
+
+/** From now on a kernel's blocks with the instruction at `ip` are `patched`. Returns 0 or
+ * -PTVM_NO_MEMORY, also when there are too many sites. */
+int code_add_site(struct code *code, const struct machine *machine, uint64_t ip);
+
+/**
+ * A block up to and with instruction `index`, a jump or a NOP of 2 or 5 bytes, which goes to `to`
+ * instead: a NOP when that is the next instruction, else a jump. Lives as long as `block`. NULL
+ * when memory is out.
+ */
+struct block *block_variant(struct code *code, struct block *block, unsigned index, uint64_t to);
 
 /** Whether so much memory is held that everything should be dropped (when no block is in use). */
 bool code_is_full(const struct code *code);

@@ -1,5 +1,5 @@
-/* The fast path of pt_flow: the few kinds of packets that make up nearly all of a trace, read in one
- * loop whose state lives in registers, along blocks that have been linked by the clear path. It
+/* The fast path of pt_flow: the few kinds of packets that make up nearly all of a trace, read in
+ * one loop whose state lives in registers, along blocks that have been linked by the clear path. It
  * leaves off in front of (or, with TNT bits left over, inside) the first packet that is not so. */
 #include "decode/base/bytes.h"
 #include "decode/flow_step.h"
@@ -13,6 +13,7 @@ struct fast {
 	struct block *block;
 	struct flow_item *item, *item_end;
 	uint64_t insns;
+	uint32_t addresses;
 	bool gaps_only;
 };
 
@@ -23,7 +24,8 @@ FAST void tell_time(struct fast *fast)
 	if (fast->gaps_only ||
 	    (flow->clock.now == flow->told_time && flow->cycles == flow->told_cycles))
 		return;
-	*fast->item++ = (struct flow_item){ .kind = FLOW_TIME, .value = flow->clock.now,
+	*fast->item++ = (struct flow_item){ .kind = FLOW_TIME,
+					    .value = flow->clock.now,
 					    .count = (uint32_t)(flow->cycles - flow->told_cycles) };
 	flow->told_time = flow->clock.now;
 	flow->told_cycles = flow->cycles;
@@ -37,8 +39,9 @@ FAST void leave_block(struct fast *fast, bool taken)
 	if (block->push_count)
 		flow_push_calls(fast->flow, block, block->count);
 	if (!fast->gaps_only)
-		*fast->item++ = (struct flow_item){ .kind = FLOW_BLOCK, .flags = taken,
-						    .count = block->count, .block = block };
+		*fast->item++ = (struct flow_item){
+			.kind = FLOW_BLOCK, .flags = taken, .count = block->count, .block = block
+		};
 }
 
 /* One short TNT. False when the bits lead to a place that is not linked; those left are kept. */
@@ -89,6 +92,7 @@ FAST bool take_tip(struct fast *fast, unsigned ipbytes)
 	if (!fast->gaps_only)
 		*fast->item++ = (struct flow_item){ .kind = FLOW_TO, .value = to->ip };
 	fast->block = to;
+	fast->addresses++;
 	return true;
 }
 
@@ -120,13 +124,12 @@ FAST void run_loop(struct fast *fast)
 
 		if (!byte)
 			fast->p += load_le(fast->p, 8) ? 1 : 8;
-		else if (!(byte & 1) && byte != 2 ? !take_tnt(fast, byte)
-						  : !take_other(fast, byte))
+		else if (!(byte & 1) && byte != 2 ? !take_tnt(fast, byte) : !take_other(fast, byte))
 			return;
 	}
 }
 
-void flow_run_fast(struct flow_run *run)
+void flow_run_fast(struct flow_run *run, uint64_t until)
 {
 	struct pt_flow *flow = run->flow;
 	struct pt_cursor *cursor = &flow->cursor;
@@ -137,20 +140,24 @@ void flow_run_fast(struct flow_run *run)
 		.limit = cursor->window.limit,
 		.block = flow->block,
 		.item = run->batch->items + run->batch->count,
-		.item_end = run->batch->items + run->batch->room - FLOW_MARGIN,
+		.item_end = run->batch->items + flow_enough_items(run),
 		.gaps_only = flow->gaps_only,
 	};
 
 	if (flow->state != FLOW_RUNNING || !flow->block || flow->at_fup || flow->fup_is_plain ||
-	    flow->tnt_count || cursor->block || cursor->window.end - cursor->p < PT_WINDOW_SLACK)
+	    flow->tnt_count || cursor->block || pt_cursor_position(cursor) >= until ||
+	    cursor->window.end - cursor->p < PT_WINDOW_SLACK)
 		return;
 	if (fast.limit > safe)
 		fast.limit = safe;
+	if ((uint64_t)(fast.limit - cursor->window.data) > until - cursor->window.position)
+		fast.limit = cursor->window.data + (until - cursor->window.position);
 	run_loop(&fast);
 	cursor->p = fast.p;
 	flow->block = fast.block;
 	flow->ip = fast.block->ip;
 	flow->insns += fast.insns;
+	flow->addresses += fast.addresses;
 	flow->idle_blocks = 0;
 	run->batch->count = (uint32_t)(fast.item - run->batch->items);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/flow_patch.h"
 
 void flow_add_time(struct flow_run *run)
 {
@@ -38,6 +39,8 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 	flow->tnt_count = 0;
 	flow->at_fup = false;
 	flow->return_count = 0;
+	flow->gaps++;
+	flow->disagrees |= kind == GAP_MISMATCH;
 }
 
 void flow_begin_at(struct flow_run *run, uint64_t ip)
@@ -48,6 +51,7 @@ void flow_begin_at(struct flow_run *run, uint64_t ip)
 	flow_say(run, FLOW_BEGIN, ip);
 	flow->state = FLOW_RUNNING;
 	flow->ip = ip;
+	flow->addresses++;
 	flow->block = NULL;
 	flow->at_fup = false;
 	flow->overflowed = false;
@@ -91,6 +95,8 @@ static bool look_up(struct flow_run *run)
 	struct code_space *space = space_at(flow, flow->ip, time_ns);
 
 	flow->block = space ? block_get(flow->where.code, space, flow->ip, time_ns) : NULL;
+	if (flow->block && flow->patches.count && (flow->block->patched || flow->is_trial))
+		flow->block = flow_patch_block(flow, flow->block);
 	if (!flow->block) {
 		flow_gap(run, GAP_NO_MEMORY, flow->ip);
 		return false;
@@ -134,19 +140,19 @@ static inline void emit_block(struct flow_run *run, struct block *block, unsigne
 		flow_push_calls(run->flow, block, count);
 	if (run->flow->gaps_only)
 		return;
-	run->batch->items[run->batch->count++] =
-		(struct flow_item){ .kind = FLOW_BLOCK, .flags = taken ? FLOW_TAKEN : 0,
-				    .count = count, .block = block };
+	run->batch->items[run->batch->count++] = (struct flow_item){
+		.kind = FLOW_BLOCK, .flags = taken ? FLOW_TAKEN : 0, .count = count, .block = block
+	};
 }
 
 /* Go on at `ip`, which the block leads to; remember where that is in the block if it stays so. */
-static void go(struct flow_run *run, struct block *from, unsigned way, uint64_t ip)
+static inline void go(struct flow_run *run, struct block *from, unsigned way, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
 	struct block *to = from->successor[way];
 
 	flow->ip = ip;
-	if (to && to->ip == ip) {
+	if (to && to->ip == ip && !flow->is_trial) {
 		flow->block = to;
 		return;
 	}
@@ -154,7 +160,8 @@ static void go(struct flow_run *run, struct block *from, unsigned way, uint64_t 
 	if (!look_up(run))
 		return;
 	to = flow->block;
-	if (!from->timed && !to->timed && from->space == to->space)
+	if (!from->timed && !to->timed && !from->patched && !to->patched && !flow->is_trial &&
+	    from->space == to->space)
 		from->successor[way] = to;
 }
 
@@ -311,8 +318,7 @@ static bool reach_branch(struct flow_run *run)
 	for (unsigned blocks = 0; blocks < FLOW_MARGIN / 2; blocks++) {
 		if (!have_block(run))
 			return false;
-		if (needs_packet(flow->block) ||
-		    (is_vmentry(flow->block) && flow->next_context.nr))
+		if (needs_packet(flow->block) || (is_vmentry(flow->block) && flow->next_context.nr))
 			return true;
 		if (!pass(run))
 			return false;
@@ -325,7 +331,7 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
 	struct block *block;
-	uint64_t ignored;
+	uint64_t former;
 
 	flow->idle_blocks = 0;
 	if (!reach_branch(run)) {
@@ -339,8 +345,9 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 		return;
 	}
 	emit_block(run, block, block->count, true);
-	if (block->end == BLOCK_RETURN)
-		(void)flow_pop(flow, &ignored);
+	flow->addresses++;
+	if (block->end == BLOCK_RETURN && flow_pop(flow, &former))
+		flow->odd_returns += former != ip || !flow->config->noretcomp;
 	if (block->end != BLOCK_FAR) {
 		flow_say(run, FLOW_TO, ip);
 		go(run, block, 1, ip);

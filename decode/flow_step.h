@@ -41,11 +41,24 @@ static inline bool flow_pop(struct pt_flow *flow, uint64_t *ret)
 	return true;
 }
 
+/* Bytes of trace after which a batch ends where an address is told, however few its items are. */
+enum { FLOW_ENOUGH_BYTES = 4096 };
+
+/** Items after which a batch ends where an address is told. */
+static inline uint32_t flow_enough_items(const struct flow_run *run)
+{
+	return (run->batch->room - FLOW_MARGIN) / 4 * 3;
+}
+
 /**
  * Take packets as long as they are of the common kinds and lead along linked blocks; pt_flow.c
- * does the same with any packet, one at a time. Does nothing where that is not so.
+ * does the same with any packet, one at a time. Does nothing where that is not so, where the batch
+ * has enough in it, and from position `until` on.
  */
-void flow_run_fast(struct flow_run *run);
+void flow_run_fast(struct flow_run *run, uint64_t until);
+
+/** Take the pending TNT bits, or the next packet. Returns 0, or -PTVM_END. */
+int flow_next(struct flow_run *run);
 
 /** Whether the batch takes what one more packet may add. */
 static inline bool flow_has_room(const struct flow_run *run)

@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/flow_patch.h"
 #include "decode/flow_step.h"
 
-/* In perf's words (its decoder's error messages), so that scripts which look for them go on working. */
+/* In perf's words (its decoder's error messages), so that scripts which look for them go on
+ * working. */
 static const struct {
 	const char *text;
 	unsigned code;
@@ -43,6 +45,7 @@ void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
 	flow->gaps_only = gaps_only;
 	flow->state = FLOW_LOST;
 	pt_cursor_init(&flow->cursor, segment->queue, config, segment->from);
+	flow_patch_init(flow);
 }
 
 static void take_tip(struct flow_run *run, const struct pt_packet *packet)
@@ -71,6 +74,7 @@ static void take_tip(struct flow_run *run, const struct pt_packet *packet)
 	flow->aborting = false;
 	flow_commit_context(run);
 	flow_say(run, FLOW_ASYNC, ip);
+	flow->addresses++;
 	flow->ip = ip;
 	flow->block = NULL;
 }
@@ -124,8 +128,16 @@ static void add_event(struct flow_run *run, const struct pt_packet *packet, bool
  * instructions (iret, syscall) have a FUP and leave the branch to the instruction. */
 static bool is_branch_event(const struct pt_packet *packet)
 {
-	enum { CFE_INTR = 1, CFE_SMI = 3, CFE_SHUTDOWN = 10, CFE_VMEXIT = 8, CFE_VMEXIT_INTR = 9,
-	       CFE_SIPI = 5, CFE_INIT = 6, CFE_UINTR = 12 };
+	enum {
+		CFE_INTR = 1,
+		CFE_SMI = 3,
+		CFE_SHUTDOWN = 10,
+		CFE_VMEXIT = 8,
+		CFE_VMEXIT_INTR = 9,
+		CFE_SIPI = 5,
+		CFE_INIT = 6,
+		CFE_UINTR = 12
+	};
 	const unsigned branches = 1 << CFE_INTR | 1 << CFE_SMI | 1 << CFE_SHUTDOWN |
 				  1 << CFE_VMEXIT | 1 << CFE_VMEXIT_INTR | 1 << CFE_SIPI |
 				  1 << CFE_INIT | 1 << CFE_UINTR;
@@ -166,6 +178,7 @@ static void take_fup(struct flow_run *run, const struct pt_packet *packet)
 	}
 	if (flow->state == FLOW_LOST || flow_walk_to(run, ip))
 		flow_begin_at(run, ip);
+	flow->addresses++;
 	if (!after_overflow)
 		settle_fup(run);
 }
@@ -200,6 +213,7 @@ static void settle_psb(struct flow_run *run, const struct pt_psb_state *state)
 		flow->state = FLOW_DISABLED;
 	flow->block = NULL;
 	flow->ip = state->ip;
+	flow->addresses++;
 	flow->return_count = 0;
 	flow->at_fup = flow->aborting = flow->fup_is_plain = flow->overflowed = false;
 	flow->fup_event.kind = PT_BAD;
@@ -386,9 +400,7 @@ int flow_fetch_tip(struct flow_run *run, uint64_t *ret)
 			flow_tell_time(run);
 			*ret = pt_cursor_ip(&flow->cursor, &packet);
 			return packet.count ? 0 : -PTVM_INCONSISTENT;
-		default:
-			pt_cursor_seek(&flow->cursor, position);
-			return -PTVM_INCONSISTENT;
+		default: pt_cursor_seek(&flow->cursor, position); return -PTVM_INCONSISTENT;
 		}
 	}
 }
@@ -430,23 +442,49 @@ static void start(struct flow_run *run)
 		flow_gap(run, GAP_LOST, 0);
 }
 
+int flow_next(struct flow_run *run)
+{
+	if (run->flow->state == FLOW_DONE)
+		return -PTVM_END;
+	if (!run->flow->tnt_count || run->flow->state != FLOW_RUNNING)
+		return take_next(run);
+	flow_run_tnt(run);
+	return 0;
+}
+
+/* Whether the batch ends here. What it has cannot be taken back later, so that this is where an
+ * address was just told, not between a wrong turn and the packet that shows it. */
+static bool is_enough(const struct flow_run *run, const struct flow_mark *mark, uint32_t addresses)
+{
+	if (run->flow->addresses == addresses || run->flow->tnt_count)
+		return false;
+	return run->batch->count >= flow_enough_items(run) ||
+	       pt_cursor_position(&run->flow->cursor) >= mark->position + FLOW_ENOUGH_BYTES;
+}
+
 int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 {
 	struct flow_run run = { flow, batch };
+	struct flow_mark mark;
 
 	batch->count = batch->context_count = 0;
 	if (!flow->context.bits)
 		start(&run);
+	flow_patch_settle(flow);
+	flow_mark_set(&run, &mark);
 	while (flow_has_room(&run)) {
-		if (flow->state == FLOW_DONE)
-			return -PTVM_END;
-		if (flow->tnt_count && flow->state == FLOW_RUNNING) {
-			flow_run_tnt(&run);
+		uint32_t addresses;
+		int r;
+
+		flow_run_fast(&run, mark.position + FLOW_ENOUGH_BYTES);
+		addresses = flow->addresses;
+		r = flow_next(&run);
+		if (flow->disagrees && flow_patch_search(&run, &mark))
 			continue;
-		}
-		flow_run_fast(&run);
-		if (!flow->tnt_count && take_next(&run))
-			return -PTVM_END;
+		if (r)
+			return r;
+		if (is_enough(&run, &mark, addresses))
+			return 0;
 	}
 	return 0;
 }

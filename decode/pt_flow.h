@@ -19,19 +19,22 @@ enum flow_kind {
 	/* `block`: its first `count` instructions ran. FLOW_TAKEN: the conditional branch at its
 	 * end was taken. */
 	FLOW_BLOCK,
-	FLOW_TO,      /* `value`: the former block's last branch (indirect, return, far) went there */
-	FLOW_ASYNC,   /* `value`: an interrupt, exception or VM exit went there from where we were */
-	FLOW_BEGIN,   /* `value`: tracing begins there (or is in sync again) */
-	FLOW_END,     /* tracing ends with the former block's last branch; `value`: its target, 0 unknown */
-	FLOW_END_ASYNC, /* tracing ends where we were, not by a branch; `value`: where it would go on */
-	FLOW_ABORT,   /* the transaction was aborted: the next FLOW_ASYNC goes to its handler */
-	FLOW_TIME,    /* `value`: host time in TSC ticks from here on; `count`: cycles since the last */
+	FLOW_TO,    /* `value`: the former block's last branch (indirect, return, far) went there */
+	FLOW_ASYNC, /* `value`: an interrupt, exception or VM exit went there from where we were */
+	FLOW_BEGIN, /* `value`: tracing begins there (or is in sync again) */
+	FLOW_END,   /* tracing ends with the former block's last branch; `value`: its target, 0
+		       unknown */
+	FLOW_END_ASYNC, /* tracing ends where we were, not by a branch; `value`: where it would go
+			   on */
+	FLOW_ABORT,     /* the transaction was aborted: the next FLOW_ASYNC goes to its handler */
+	FLOW_TIME, /* `value`: host time in TSC ticks from here on; `count`: cycles since the last
+		    */
 	FLOW_CONTEXT, /* `context` of what follows: for FLOW_TO and FLOW_ASYNC that of the target */
-	FLOW_GAP,     /* `count`: enum gap_kind; `value`: position in the stream; a FLOW_AT follows */
-	FLOW_AT,      /* `value`: the IP that a gap is about, 0 unknown */
-	FLOW_EVENT,   /* `count`: enum pt_packet_kind of a packet about something other than flow:
-		       * FLOW_VALUE follows with its payload; `value`: the present IP, 0 unknown;
-		       * FLOW_TAKEN: the event was told with it */
+	FLOW_GAP,   /* `count`: enum gap_kind; `value`: position in the stream; a FLOW_AT follows */
+	FLOW_AT,    /* `value`: the IP that a gap is about, 0 unknown */
+	FLOW_EVENT, /* `count`: enum pt_packet_kind of a packet about something other than flow:
+		     * FLOW_VALUE follows with its payload; `value`: the present IP, 0 unknown;
+		     * FLOW_TAKEN: the event was told with it */
 	FLOW_VALUE,
 };
 
@@ -90,6 +93,21 @@ struct flow_code {
 	int32_t pid; /* of a per-thread queue; -1: by the switches */
 };
 
+enum { FLOW_PATCHES = 48 };
+
+/** Jump labels found changed since their code was copied (flow_patch.h), in the order of time. */
+struct flow_patches {
+	struct flow_patch {
+		const struct machine *machine;
+		uint64_t site; /* a jump or a NOP */
+		uint64_t to;   /* it leads there; 0: where the copied code has it */
+		uint32_t from; /* since so many addresses had been told */
+	} items[FLOW_PATCHES];
+	uint32_t count;
+	const struct code *code; /* where they are known to be sites */
+	uint64_t work;           /* instructions that may still be tried in search of more */
+};
+
 enum flow_state {
 	FLOW_LOST,     /* not in sync: at the next IP packet */
 	FLOW_DISABLED, /* packets are off until TIP.PGE */
@@ -103,24 +121,31 @@ struct pt_flow {
 	struct flow_code where;
 	struct pt_cursor cursor;
 	struct pt_clock clock;
-	struct pt_context context, next_context; /* next: as of the next TIP, by PIP and MODE.Exec */
+	struct pt_context context;
+	struct pt_context next_context; /* as of the next TIP, by PIP and MODE.Exec */
 	enum flow_state state;
 	struct block *block;
 	uint64_t ip;
 	uint64_t tnt; /* branches not yet followed, the next in bit tnt_count - 1 */
 	uint32_t tnt_count;
-	uint32_t idle_blocks; /* followed since the last packet */
+	uint32_t idle_blocks;          /* followed since the last packet */
 	const struct block *idle_mark; /* one of them */
 	uint64_t told_time, told_cycles, cycles;
-	uint64_t insns;   /* that ran so far */
-	bool gaps_only;	  /* nobody asks for blocks and times: items are about gaps and events */
-	bool at_fup;	  /* a FUP said where an event happened that a TIP is to follow */
+	uint64_t insns;       /* that ran so far */
+	uint32_t addresses;   /* told by packets so far */
+	uint32_t gaps;        /* so far */
+	uint32_t odd_returns; /* by TIP, where a call that had not returned was known */
+	bool gaps_only;    /* nobody asks for blocks and times: items are about gaps and events */
+	bool at_fup;       /* a FUP said where an event happened that a TIP is to follow */
 	bool fup_is_plain; /* the next FUP belongs to an event that changes no flow */
-	bool aborting;	  /* ... or to an abort */
-	bool overflowed;  /* between OVF and the packet that says where */
+	bool aborting;     /* ... or to an abort */
+	bool overflowed;   /* between OVF and the packet that says where */
 	uint64_t returns[RETURN_STACK];
 	uint32_t return_top, return_count;
+	bool disagrees;             /* packets and code, just now */
+	bool is_trial;              /* of jump labels: blocks are looked at each time */
 	struct pt_packet fup_event; /* the event that the next FUP belongs to; kind PT_BAD: none */
+	struct flow_patches patches;
 };
 
 /**
