@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/base/vec.h"
+#include "decode/time_column.h"
 
 /* The thread on the CPU now, by the switch records; asked again only when the next switch is due.
  * Returns whether it may be another one. */
@@ -78,22 +79,20 @@ static bool is_wanted_place(const struct printer *printer)
 	       in_names(config->comms, printer->comm);
 }
 
-static void add_thread(struct printer *printer)
+void prefix_add_thread(struct text *text, uint32_t fields, const char *comm, int32_t pid,
+		       int32_t tid)
 {
-	uint32_t fields = printer->config->fields;
-	struct text *text = &printer->prefix;
 	char number[48];
 
 	if (fields & FIELD_COMM) {
-		(void)snprintf(number, sizeof(number), ":%d", printer->tid);
-		text_right(text, printer->comm ? printer->comm : number, 16);
+		(void)snprintf(number, sizeof(number), ":%d", tid);
+		text_right(text, comm ? comm : number, 16);
 		text_putc(text, ' ');
 	}
 	if ((fields & FIELD_PID) && (fields & FIELD_TID))
-		(void)snprintf(number, sizeof(number), "%5d/%-5d ", printer->pid, printer->tid);
+		(void)snprintf(number, sizeof(number), "%5d/%-5d ", pid, tid);
 	else if (fields & (FIELD_PID | FIELD_TID))
-		(void)snprintf(number, sizeof(number), "%5d ",
-			       fields & FIELD_PID ? printer->pid : printer->tid);
+		(void)snprintf(number, sizeof(number), "%5d ", fields & FIELD_PID ? pid : tid);
 	else
 		return;
 	text_puts(text, number);
@@ -109,7 +108,7 @@ static void add_machine(struct printer *printer)
 	if (!printer->context.nr || !config->data)
 		return;
 	if (config->fields & FIELD_MACHINE_PID) {
-		(void)snprintf(number, sizeof(number), "VM:%d ", printer->pid);
+		(void)snprintf(number, sizeof(number), "VM:%5d ", printer->pid);
 		text_puts(text, number);
 	}
 	vcpu = perf_data_vcpu(config->data, printer->tid);
@@ -119,19 +118,23 @@ static void add_machine(struct printer *printer)
 	}
 }
 
+void prefix_add_cpu(struct text *text, int32_t cpu)
+{
+	text_putc(text, '[');
+	if (cpu >= 0)
+		text_dec(text, (uint64_t)cpu, 3, '0');
+	else
+		text_puts(text, "-01");
+	text_puts(text, "] ");
+}
+
 static void add_place(struct printer *printer)
 {
 	uint32_t fields = printer->config->fields;
 	struct text *text = &printer->prefix;
 
-	if (fields & FIELD_CPU) {
-		text_putc(text, '[');
-		if (printer->queue->cpu >= 0)
-			text_dec(text, (uint64_t)printer->queue->cpu, 3, '0');
-		else
-			text_puts(text, "-01");
-		text_puts(text, "] ");
-	}
+	if (fields & FIELD_CPU)
+		prefix_add_cpu(text, printer->queue->cpu);
 	if (fields & FIELD_VMCS) {
 		text_puts(text, "0x");
 		text_hex(text, printer->context.vmcs, 0);
@@ -144,22 +147,11 @@ static void add_place(struct printer *printer)
 static void add_time(struct printer *printer)
 {
 	const struct print_config *config = printer->config;
-	struct text *text = &printer->prefix;
-	uint64_t time_ns = printer->time_ns;
 
-	if (config->relative_time)
-		time_ns -= printer->first_ns;
-	if (config->delta_time)
-		time_ns -= printer->last_line_ns;
-	printer->last_line_ns = printer->time_ns;
-	text_dec(text, time_ns / 1000000000, 5, ' ');
-	text_putc(text, '.');
-	time_ns %= 1000000000;
-	if (config->nanoseconds)
-		text_dec(text, time_ns, 9, '0');
+	if (config->relative_time || config->delta_time)
+		text_putc(&printer->prefix, TIME_COLUMN_MARK);
 	else
-		text_dec(text, time_ns / 1000, 6, '0');
-	text_puts(text, ": ");
+		time_column_text(&printer->prefix, printer->time_ns, config->nanoseconds);
 }
 
 /* Lines up to here have the time before. */
@@ -187,7 +179,8 @@ static void refresh_place(struct printer *printer)
 	printer->wanted_place = is_wanted_place(printer);
 	printer->prefix.size = 0;
 	add_machine(printer);
-	add_thread(printer);
+	prefix_add_thread(&printer->prefix, printer->config->fields, printer->comm, printer->pid,
+			  printer->tid);
 	add_place(printer);
 	printer->place_size = printer->prefix.size;
 }

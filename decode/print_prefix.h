@@ -11,3 +11,10 @@ void prefix_refresh(struct printer *printer);
 
 /** The lines so far are complete: end the last run. */
 void prefix_end_run(struct printer *printer);
+
+/** Append those of comm, pid and tid that `fields` has; `comm` NULL: unknown. */
+void prefix_add_thread(struct text *text, uint32_t fields, const char *comm, int32_t pid,
+		       int32_t tid);
+
+/** Append a CPU, -1 none. */
+void prefix_add_cpu(struct text *text, int32_t cpu);

@@ -28,6 +28,7 @@ struct print_config {
 	bool timeless;      /* the trace has no time: queues are printed one after the other */
 	bool nanoseconds, relative_time, delta_time;
 	bool guest_only, host_only;
+	unsigned records; /* of the recording, that are lines, too: RECORDS_* in record_lines.h */
 	struct number_ranges cpus, pids, tids, vcpus, vmcs;
 	struct time_ranges times;
 	const char *comms;    /* list of names, or NULL */
@@ -121,7 +122,7 @@ struct printer {
 	uint64_t period_ticks;
 	uint64_t since_time; /* instructions since the time last changed */
 	uint64_t last_stamp; /* time, in periods, of the last sample */
-	uint64_t first_ns, last_line_ns, run_ns;
+	uint64_t run_ns;
 	bool aborting;
 	bool off;     /* tracing ended; cycles until it begins again are nobody's */
 	int gap_kind; /* of the FLOW_GAP whose FLOW_AT is to come */

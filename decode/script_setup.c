@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "decode/base/vec.h"
+#include "decode/record_lines.h"
 
 static int add_step(struct script_args *args, struct script_step step, struct ptvm_error *error)
 {
@@ -381,6 +382,18 @@ static void set_style(struct script *script)
 					     .intel = script->args.intel };
 }
 
+static void set_records(struct script *script)
+{
+	const struct script_args *args = &script->args;
+	unsigned records = 0;
+
+	records |= args->show_switch ? RECORDS_SWITCH : 0;
+	records |= args->show_task ? RECORDS_TASK : 0;
+	records |= args->show_mmap ? RECORDS_MMAP : 0;
+	records |= args->show_lost ? RECORDS_LOST : 0;
+	script->print.records = records;
+}
+
 /* As many threads as this process may have CPUs. */
 static uint64_t default_jobs(void)
 {
@@ -408,6 +421,7 @@ int script_open(struct script *script, struct ptvm_error *error)
 	apply_presets(script);
 	print->relative_time = script->args.relative_time;
 	print->delta_time = script->args.delta_time;
+	set_records(script);
 	print->machines = &script->machines;
 	print->sideband = script->sideband;
 	set_modifier(script);

@@ -1,0 +1,129 @@
+#include "decode/record_lines.h"
+
+#include "decode/base/error.h"
+#include "decode/perf_record.h"
+#include "decode/perf_text.h"
+#include "decode/print_prefix.h"
+#include "decode/time_column.h"
+
+static bool is_wanted(const struct print_config *config, const struct perf_record *record)
+{
+	static const uint8_t kinds[] = {
+		[PERF_SWITCH] = RECORDS_SWITCH, [PERF_SWITCH_CPU_WIDE] = RECORDS_SWITCH,
+		[PERF_COMM] = RECORDS_TASK,     [PERF_FORK] = RECORDS_TASK,
+		[PERF_EXIT] = RECORDS_TASK,     [PERF_MMAP] = RECORDS_MMAP,
+		[PERF_MMAP2] = RECORDS_MMAP,    [PERF_LOST] = RECORDS_LOST,
+	};
+
+	return record->type < sizeof(kinds) && kinds[record->type] & config->records &&
+	       (record->cpu < 0 || number_ranges_has(&config->cpus, record->cpu));
+}
+
+/* The thread that a record is about: the trailer says only who ran, and of the records made at the
+ * start not even that. */
+static void thread_of(const struct perf_record *record, int32_t *pid, int32_t *tid)
+{
+	struct perf_mmap map;
+	struct perf_comm comm;
+	struct perf_task task;
+
+	*pid = record->pid;
+	*tid = record->tid;
+	if ((record->type == PERF_MMAP || record->type == PERF_MMAP2) &&
+	    !perf_mmap_read(record, &map)) {
+		*pid = map.pid;
+		*tid = map.tid;
+	} else if (record->type == PERF_COMM && !perf_comm_read(record, &comm)) {
+		*pid = comm.pid;
+		*tid = comm.tid;
+	} else if ((record->type == PERF_FORK || record->type == PERF_EXIT) &&
+		   !perf_task_read(record, &task)) {
+		*pid = task.pid;
+		*tid = task.tid;
+	}
+}
+
+static const char *comm_of(const struct record_lines *lines, const struct perf_record *record,
+			   int32_t pid, int32_t tid, char guest[32])
+{
+	unsigned mode = record->misc & PERF_MISC_CPUMODE;
+
+	if (mode == PERF_CPUMODE_GUEST_KERNEL || mode == PERF_CPUMODE_GUEST_USER) {
+		(void)snprintf(guest, 32, "[guest/%d]",
+			       record->machine_pid ? (int)record->machine_pid : pid);
+		return guest;
+	}
+	return sideband_comm(lines->config->sideband, pid, tid, record->time);
+}
+
+/* What a line of the trace begins with, as far as the record knows it. */
+static void add_prefix(struct record_lines *lines, const struct perf_record *record)
+{
+	const struct print_config *config = lines->config;
+	uint32_t fields = config->fields;
+	int32_t pid, tid;
+	char guest[32];
+
+	thread_of(record, &pid, &tid);
+	prefix_add_thread(&lines->text, fields & FIELD_COMM,
+			  comm_of(lines, record, pid, tid, guest), pid, tid);
+	prefix_add_thread(&lines->text, fields & (FIELD_PID | FIELD_TID), NULL, record->pid,
+			  record->tid);
+	if (fields & FIELD_CPU)
+		prefix_add_cpu(&lines->text, record->cpu);
+	if (!(fields & FIELD_TIME))
+		return;
+	if (config->relative_time || config->delta_time)
+		text_putc(&lines->text, TIME_COLUMN_MARK);
+	else
+		time_column_text(&lines->text, record->time, config->nanoseconds);
+}
+
+static void make_line(struct record_lines *lines, const struct perf_record *record)
+{
+	lines->text.size = 0;
+	add_prefix(lines, record);
+	text_puts(&lines->text, "PERF_RECORD_");
+	text_puts(&lines->text, perf_text_name(record->type));
+	rewind(lines->stream);
+	perf_text_print(record, NULL, lines->stream);
+	if (!fflush(lines->stream))
+		text_add(&lines->text, lines->words, lines->words_size);
+	/* without times in the trace, its lines come after all records */
+	lines->time_ns = lines->config->timeless ? 0 : record->time;
+}
+
+void record_lines_next(struct record_lines *lines)
+{
+	const struct perf_data *data = lines->config->data;
+
+	lines->time_ns = UINT64_MAX;
+	while (lines->stream && lines->next < data->records.count) {
+		const struct perf_record *record = &data->records.items[lines->next++];
+
+		if (is_wanted(lines->config, record)) {
+			make_line(lines, record);
+			return;
+		}
+	}
+}
+
+int record_lines_init(struct record_lines *lines, const struct print_config *config)
+{
+	*lines = (struct record_lines){ .config = config, .time_ns = UINT64_MAX };
+	if (!config->records || !config->data)
+		return 0;
+	lines->stream = open_memstream(&lines->words, &lines->words_size);
+	if (!lines->stream)
+		return -PTVM_NO_MEMORY;
+	record_lines_next(lines);
+	return 0;
+}
+
+void record_lines_free(struct record_lines *lines)
+{
+	if (lines->stream)
+		(void)fclose(lines->stream);
+	free(lines->words);
+	text_free(&lines->text);
+}

@@ -1,0 +1,34 @@
+/* Records of a recording as lines among those of the trace: --show-switch-events and such. */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "decode/printer.h"
+#include "decode/text.h"
+
+/** Which records are lines; a bit each for print_config.records. */
+enum {
+	RECORDS_SWITCH = 1,
+	RECORDS_TASK = 2, /* COMM, FORK, EXIT */
+	RECORDS_MMAP = 4,
+	RECORDS_LOST = 8,
+};
+
+struct record_lines {
+	const struct print_config *config;
+	size_t next; /* in the recording's records */
+	char *words; /* of the stream */
+	size_t words_size;
+	FILE *stream; /* NULL: no records are wanted */
+	struct text text;
+	uint64_t time_ns; /* of the line in `text`; UINT64_MAX when there is none */
+};
+
+/** Make the first line. Returns 0 or -PTVM_NO_MEMORY; record_lines_free() in any case. */
+int record_lines_init(struct record_lines *lines, const struct print_config *config);
+
+/** Make the next line. */
+void record_lines_next(struct record_lines *lines);
+
+void record_lines_free(struct record_lines *lines);

@@ -1,0 +1,51 @@
+#include "decode/time_column.h"
+
+void time_column_text(struct text *text, uint64_t time_ns, bool nanoseconds)
+{
+	text_dec(text, time_ns / 1000000000, 5, ' ');
+	text_putc(text, '.');
+	time_ns %= 1000000000;
+	if (nanoseconds)
+		text_dec(text, time_ns, 9, '0');
+	else
+		text_dec(text, time_ns / 1000, 6, '0');
+	text_puts(text, ": ");
+}
+
+static uint64_t shown(struct time_column *column, uint64_t time_ns)
+{
+	uint64_t previous = column->previous;
+
+	if (!column->begun)
+		column->first = previous = time_ns;
+	column->begun = true;
+	column->previous = time_ns;
+	return time_ns - (column->relative ? column->first : previous);
+}
+
+static void fill_line(struct time_column *column, const char *line, size_t size, uint64_t time_ns)
+{
+	const char *mark = memchr(line, TIME_COLUMN_MARK, size);
+
+	if (!mark) {
+		text_add(&column->text, line, size);
+		return;
+	}
+	text_add(&column->text, line, (size_t)(mark - line));
+	time_column_text(&column->text, shown(column, time_ns), column->nanoseconds);
+	text_add(&column->text, mark + 1, size - (size_t)(mark - line) - 1);
+}
+
+void time_column_fill(struct time_column *column, const char *lines, size_t size, uint64_t time_ns)
+{
+	const char *end = lines + size;
+
+	column->text.size = 0;
+	while (lines < end) {
+		const char *newline = memchr(lines, '\n', (size_t)(end - lines));
+		const char *next = newline ? newline + 1 : end;
+
+		fill_line(column, lines, (size_t)(next - lines), time_ns);
+		lines = next;
+	}
+}
