@@ -80,6 +80,8 @@ static int parse_options(struct script_args *args, int argc, char **argv, struct
 		{ 0, "host-only", OPT_FLAG, &args->host_only, NULL, "what the host ran" },
 		{ 'j', "jobs", OPT_U64, &args->jobs, "N",
 		  "decode in N threads (default: the CPUs available)" },
+		{ 0, "no-correlate", OPT_FLAG, &args->no_correlate, NULL,
+		  "take guest time stamps as they are" },
 		{ 0, "max-lines", OPT_U64, &args->max_lines, "N", "stop after N lines" },
 		{ 0, NULL, OPT_HEADING, NULL, NULL, "Raw traces" },
 		{ 0, "pt", OPT_STRING, &args->pt, "FILE[:FROM-TO]", "packets" },
@@ -113,6 +115,11 @@ static void report_gaps(const struct timeline_result *result)
 			(void)fprintf(stderr,
 				      "ptvm script: %" PRIu64 " instruction trace errors: %s\n",
 				      result->gaps[kind], gap_text((enum gap_kind)kind));
+	if (result->translated)
+		(void)fprintf(stderr,
+			      "ptvm script: %" PRIu64 " guest time stamps taken in the host's time "
+			      "(--no-correlate takes them as they are)\n",
+			      result->translated);
 	if (result->corrections)
 		(void)fprintf(stderr,
 			      "ptvm script: %" PRIu64 " times kept from running backwards\n",

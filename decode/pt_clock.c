@@ -93,8 +93,18 @@ static bool guest_time(struct pt_clock *clock, const struct pt_tsc_group *group,
 	return true;
 }
 
+/* Whether a guest's TSC is not the host's, but for rounding. */
+static bool is_translated(uint64_t tsc, uint64_t guest)
+{
+	enum { ROUNDING = 64 };
+	int64_t away = (int64_t)((guest - tsc) << 8) >> 8;
+
+	return away > ROUNDING || away < -ROUNDING;
+}
+
 void pt_clock_tsc(struct pt_clock *clock, const struct pt_tsc_group *group)
 {
+	bool raw = clock->config->guest_tsc_raw;
 	uint64_t tsc;
 
 	if (group->guest) {
@@ -102,9 +112,10 @@ void pt_clock_tsc(struct pt_clock *clock, const struct pt_tsc_group *group)
 			pt_clock_lost(clock);
 			return;
 		}
+		clock->translated += is_translated(tsc, group->tsc);
 	} else {
 		tsc = extend(clock, group->tsc);
-		if (!is_plausible(clock, tsc) && clock->have_ctc && group->have_tma)
+		if (!raw && !is_plausible(clock, tsc) && clock->have_ctc && group->have_tma)
 			tsc = time_by_crystal(clock, group);
 	}
 	move_to(clock, tsc);

@@ -43,6 +43,7 @@ struct pt_clock {
 	bool calibrating; /* mtc_cycles counts from an MTC edge */
 	uint64_t reference;   /* upper bound: TSC read by the recorder later; 0 none */
 	uint64_t corrections; /* how often time was held back from running backwards */
+	uint64_t translated;  /* TSCs of guests that are not the host's */
 	struct pt_offsets offsets;
 };
 

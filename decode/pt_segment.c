@@ -7,7 +7,7 @@ void pt_clock_feed(struct pt_clock *clock, const struct aux_queue *queue, uint64
 {
 	const struct aux_span *span = pt_span_at(queue, position);
 
-	group->guest = context->nr;
+	group->guest = context->nr && !clock->config->guest_tsc_raw;
 	group->vmcs = context->vmcs;
 	clock->reference = span ? span->reference : 0;
 	pt_clock_tsc(clock, group);

@@ -121,6 +121,7 @@ static int open_recording(struct script *script, struct ptvm_error *error)
 				sideband_pid_of(script->sideband, data->queues.items[i].tid);
 	script->queues = data->queues.items;
 	script->queue_count = data->queues.count;
+	data->pt.guest_tsc_raw = script->args.no_correlate;
 	script->print.pt = &data->pt;
 	script->print.data = data;
 	if (data->is_mapped)
@@ -159,6 +160,7 @@ static int open_raw(struct script *script, struct ptvm_error *error)
 	int r;
 
 	config->tsc = config->mtc = config->cyc = true;
+	config->guest_tsc_raw = args->no_correlate;
 	config->mtc_shift = (uint8_t)(args->mtc_freq & 15);
 	config->ctc_n = (uint32_t)args->cpuid_ebx;
 	config->ctc_d = (uint32_t)args->cpuid_eax;

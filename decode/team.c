@@ -115,6 +115,7 @@ static void add_up(struct team *team, struct job *job)
 		job->printer->gaps[kind] = 0;
 	}
 	team->insns += job->flow.insns;
+	team->translated += job->flow.clock.translated - job->segment.clock.translated;
 	team->corrections += job->flow.clock.corrections - job->segment.clock.corrections;
 }
 

@@ -32,7 +32,7 @@ struct team {
 	pthread_cond_t work, lines; /* there may be some */
 	bool stop, gaps_only, in_order, out_of_memory;
 	/* of segments that are done */
-	uint64_t gaps[GAP_KINDS], insns, corrections;
+	uint64_t gaps[GAP_KINDS], insns, corrections, translated;
 };
 
 /**

@@ -178,5 +178,6 @@ int timeline_print(const struct aux_queue *queues, size_t count, const struct pr
 	memcpy(ret->gaps, timeline.team.gaps, sizeof(ret->gaps));
 	ret->insns = timeline.team.insns;
 	ret->corrections = timeline.team.corrections;
+	ret->translated = timeline.team.translated;
 	return r;
 }

@@ -19,6 +19,7 @@ struct timeline_result {
 	uint64_t gaps[GAP_KINDS];
 	uint64_t insns, lines, bytes; /* bytes of trace */
 	uint64_t corrections;         /* times held back from running backwards */
+	uint64_t translated;          /* TSCs of guests that are not the host's */
 };
 
 /**
