@@ -1,11 +1,14 @@
 #include "host/check_guest.h"
 
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "decode/base/cleanup.h"
 #include "host/domain.h"
 #include "host/guest_agent.h"
+#include "host/kvm_debugfs.h"
 #include "host/vcpu_threads.h"
 #include "host/vm_process.h"
 
@@ -126,6 +129,26 @@ static void check_vcpus(const struct vm_process *vm, const struct vcpu_threads *
 		check_add(list, name, CHECK_OK, NULL, "%zu:%s", threads->count, text);
 }
 
+static void check_clocks(const struct roots *roots, const struct vm_process *vm,
+			 const struct vcpu_threads *threads, struct check_list *list)
+{
+	static const char name[] = "TSC offsets";
+	char path[PATH_MAX], text[300] = "";
+	struct vcpu_clock clock;
+	int used = 0;
+
+	if (kvm_debugfs_find(roots, vm->pid, 0, path, sizeof(path)))
+		path[0] = 0;
+	for (size_t i = 0; path[0] && i < threads->count && (size_t)used < sizeof(text); i++)
+		if (!vcpu_clock_read(path, threads->items[i].index, &clock))
+			used += snprintf(text + used, sizeof(text) - (size_t)used,
+					 " %u=%" PRId64 "%s", threads->items[i].index, clock.offset,
+					 vcpu_clock_is_unscaled(&clock) ? "" : " (scaled)");
+	check_add(list, name, text[0] ? CHECK_OK : CHECK_WARNING,
+		  "run as root with debugfs mounted; they are inferred from the trace without",
+		  "%s", text[0] ? text + 1 : "unknown");
+}
+
 static void check_memory(const struct vm_process *vm, struct check_list *list)
 {
 	static const char *const words[] = {
@@ -149,6 +172,8 @@ static void check_process(const struct roots *roots, const struct vm_process *vm
 	(void)vcpu_threads_find(roots, vm->pid, &threads, NULL);
 	check_accelerator(vm, threads.is_emulated, list);
 	check_vcpus(vm, &threads, list);
+	if (vm->accelerator == VM_KVM)
+		check_clocks(roots, vm, &threads, list);
 	check_memory(vm, list);
 	vcpu_threads_free(&threads);
 }

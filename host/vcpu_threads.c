@@ -10,6 +10,7 @@
 
 #include "decode/base/vec.h"
 #include "host/kernel_file.h"
+#include "host/kvm_debugfs.h"
 
 enum {
 	MAX_INDEX = 4095, /* KVM has no more */
@@ -89,25 +90,13 @@ static void debugfs_vcpu(struct search *search, const char *path, unsigned index
 		claim(search, index, tid, VCPU_BY_DEBUGFS);
 }
 
-/* The directory of a VM is called THREAD-FD, after the thread that created it. */
 static void search_debugfs(struct search *search)
 {
 	char path[PATH_MAX];
-	struct dirent *entry;
-	DIR *directory;
 
-	(void)snprintf(path, sizeof(path), "%s/kvm", search->roots->debugfs);
-	directory = opendir(path);
-	if (!directory)
-		return;
-	while ((entry = readdir(directory))) {
-		if (!strchr(entry->d_name, '-') || !is_our_thread(search, atoi(entry->d_name)))
-			continue;
-		(void)snprintf(path, sizeof(path), "%s/kvm/%s", search->roots->debugfs,
-			       entry->d_name);
+	for (size_t nth = 0; !kvm_debugfs_find(search->roots, search->pid, nth, path, sizeof(path));
+	     nth++)
 		each_numbered(search, path, "vcpu", debugfs_vcpu);
-	}
-	(void)closedir(directory);
 }
 
 static void cgroup_vcpu(struct search *search, const char *path, unsigned index)

@@ -269,8 +269,28 @@ static void a_guest_by_its_process_needs_no_libvirt(void **state)
 	assert_string_equal(item(&bench->list, "process")->value, "500, qemu-system-x86");
 	assert_string_equal(item(&bench->list, "accelerator")->value, "KVM");
 	assert_string_equal(item(&bench->list, "vCPU threads")->value, "1: 0=501 (name)");
+	assert_string_equal(item(&bench->list, "TSC offsets")->value, "unknown");
 	assert_string_equal(item(&bench->list, "guest agent")->value, "no channel to one");
 	assert_string_equal(item(&bench->list, "guest memory")->value, "open to the host");
+}
+
+static void the_clocks_of_vcpus_are_told(void **state)
+{
+	static const char arguments[] = "qemu\0-accel\0kvm";
+	struct bench *bench = *state;
+	const struct check_guest guest = { .uri = "none:///", .pid = 500 };
+
+	fake_tree_process(&bench->tree, 500, "qemu-system-x86", arguments, sizeof(arguments));
+	fake_tree_thread(&bench->tree, 500, 501, "CPU 0/KVM");
+	fake_tree_thread(&bench->tree, 500, 502, "CPU 1/KVM");
+	fake_tree_file(&bench->tree, "-29000000000\n", "debugfs/kvm/500-9/vcpu0/tsc-offset");
+	fake_tree_file(&bench->tree, "7\n", "debugfs/kvm/500-9/vcpu1/tsc-offset");
+	fake_tree_file(&bench->tree, "253327379052953\n",
+		       "debugfs/kvm/500-9/vcpu1/tsc-scaling-ratio");
+	fake_tree_file(&bench->tree, "48\n", "debugfs/kvm/500-9/vcpu1/tsc-scaling-ratio-frac-bits");
+	check_guest(&bench->tree.roots, &guest, &bench->list);
+	assert_string_equal(item(&bench->list, "TSC offsets")->value,
+			    "0=-29000000000 1=7 (scaled)");
 }
 
 static void threads_that_are_missing_or_disputed_are_told(void **state)
@@ -331,6 +351,7 @@ int main(void)
 		TEST(lockdown_is_a_warning),
 		TEST(values_cannot_write_to_the_terminal),
 		TEST(a_guest_by_its_process_needs_no_libvirt),
+		TEST(the_clocks_of_vcpus_are_told),
 		TEST(threads_that_are_missing_or_disputed_are_told),
 		TEST(a_guest_that_is_not_there_blocks),
 	};
