@@ -128,6 +128,7 @@ struct perf_features {
 	uint64_t total_mem_kb;
 	uint64_t first_sample_ns, last_sample_ns;
 	uint64_t bitmap[4];
+	struct bytes payloads[32]; /* as in the file, by number; empty where absent */
 };
 
 /** An entry of ID_INDEX. */

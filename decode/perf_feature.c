@@ -183,6 +183,8 @@ int perf_feature_read(struct perf_data *data, uint32_t feature, struct bytes pay
 {
 	struct perf_features *f = &data->features;
 
+	if (feature < sizeof(f->payloads) / sizeof(*f->payloads))
+		f->payloads[feature] = payload;
 	switch (feature) {
 	case PERF_FEATURE_BUILD_ID: return read_build_ids(data, payload);
 	case PERF_FEATURE_HOSTNAME: return take_string(data, &payload, &f->hostname);

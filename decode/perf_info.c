@@ -1,0 +1,302 @@
+#include "decode/perf_info.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "decode/perf_attr_text.h"
+#include "decode/perf_feature.h"
+
+static bool has(const struct perf_data *data, unsigned feature)
+{
+	return data->features.bitmap[feature / 64] >> feature % 64 & 1;
+}
+
+static void print_string(const char *name, const char *value, FILE *out)
+{
+	if (value)
+		(void)fprintf(out, "# %s : %s\n", name, value);
+}
+
+/* A string in a payload: its length, then that many bytes with a NUL somewhere. */
+static size_t take_string(struct bytes *payload, const char **ret)
+{
+	uint64_t length;
+
+	if (!bytes_read(*payload, 0, 4, &length) || length > payload->size - 4 || !length) {
+		*payload = (struct bytes){ NULL, 0 };
+		return 0;
+	}
+	*ret = (const char *)payload->data + 4;
+	*payload = bytes_slice(*payload, 4 + length, payload->size);
+	return strnlen(*ret, length);
+}
+
+static uint64_t take_u32(struct bytes *payload)
+{
+	uint64_t value;
+
+	(void)bytes_read(*payload, 0, 4, &value);
+	*payload = bytes_slice(*payload, 4, payload->size);
+	return value;
+}
+
+static void print_nrcpus(const struct perf_data *data, FILE *out)
+{
+	(void)fprintf(out, "# nrcpus online : %u\n# nrcpus avail : %u\n",
+		      data->features.cpus_online, data->features.cpus_available);
+}
+
+static void print_total_mem(const struct perf_data *data, FILE *out)
+{
+	(void)fprintf(out, "# total memory : %" PRIu64 " kB\n", data->features.total_mem_kb);
+}
+
+static void print_cmdline(const struct perf_data *data, FILE *out)
+{
+	if (data->features.cmdline)
+		(void)fprintf(out, "# cmdline : %s \n", data->features.cmdline);
+}
+
+static void print_events(const struct perf_data *data, FILE *out)
+{
+	for (size_t i = 0; i < data->events.count; i++) {
+		const struct perf_event *event = &data->events.items[i];
+
+		(void)fprintf(out, "# event : name = %s, ", event->name);
+		for (size_t k = 0; k < event->id_count; k++)
+			(void)fprintf(out, "%s %" PRIu64, k ? "," : ", id = {", event->ids[k]);
+		if (event->id_count)
+			(void)fputs(" }", out);
+		perf_attr_print(event, out);
+		(void)fputc('\n', out);
+	}
+}
+
+static void print_branch_stack(const struct perf_data *data, FILE *out)
+{
+	(void)fputs("# contains samples with branch stack\n", out);
+}
+
+static void print_pmu_mappings(const struct perf_data *data, FILE *out)
+{
+	struct bytes payload = data->features.payloads[16];
+	uint64_t count = take_u32(&payload);
+	const char *before = "# pmu mappings: ";
+
+	for (uint64_t i = 0; i < count && payload.size; i++) {
+		uint64_t type = take_u32(&payload);
+		const char *name = "";
+		size_t length = take_string(&payload, &name);
+
+		(void)fprintf(out, "%s%.*s = %" PRIu64, before, (int)length, name, type);
+		before = ", ";
+	}
+	(void)fputs(count ? "\n" : "# pmu mappings: not available\n", out);
+}
+
+static void print_auxtrace(const struct perf_data *data, FILE *out)
+{
+	(void)fputs("# contains AUX area data (e.g. instruction trace)\n", out);
+}
+
+static void print_stat(const struct perf_data *data, FILE *out)
+{
+	(void)fputs("# contains stat data\n", out);
+}
+
+static void print_time(const char *name, uint64_t time_ns, FILE *out)
+{
+	(void)fprintf(out, "# time of %s sample : %" PRIu64 ".%06" PRIu64 "\n", name,
+		      time_ns / 1000000000, time_ns / 1000 % 1000000);
+}
+
+static void print_sample_time(const struct perf_data *data, FILE *out)
+{
+	uint64_t first = data->features.first_sample_ns, last = data->features.last_sample_ns;
+
+	print_time("first", first, out);
+	print_time("last", last, out);
+	(void)fprintf(out, "# sample duration : %10.3f ms\n", (double)(last - first) / 1e6);
+}
+
+static void print_clockid(const struct perf_data *data, FILE *out)
+{
+	uint64_t resolution;
+
+	if (bytes_read(data->features.payloads[23], 0, 8, &resolution))
+		(void)fprintf(out, "# clockid frequency: %" PRIu64 " MHz\n", resolution * 1000);
+}
+
+static void print_dir_format(const struct perf_data *data, FILE *out)
+{
+	uint64_t version;
+
+	(void)bytes_read(data->features.payloads[24], 0, 8, &version);
+	(void)fprintf(out, "# directory data version : %" PRIu64 "\n", version);
+}
+
+static void print_compressed(const struct perf_data *data, FILE *out)
+{
+	struct bytes payload = data->features.payloads[27];
+	uint64_t type, level, ratio;
+
+	(void)bytes_read(payload, 4, 4, &type);
+	(void)bytes_read(payload, 8, 4, &level);
+	(void)bytes_read(payload, 12, 4, &ratio);
+	(void)fprintf(out, "# compressed : %s, level = %" PRIu64 ", ratio = %" PRIu64 "\n",
+		      type == 1 ? "Zstd" : "Unknown", level, ratio);
+}
+
+/* "name=value, ..." of one PMU. */
+static void print_caps(struct bytes *payload, uint64_t count, FILE *out)
+{
+	const char *comma = "";
+
+	for (uint64_t i = 0; i < count && payload->size; i++) {
+		const char *name = "", *value = "";
+		size_t name_length = take_string(payload, &name);
+		size_t value_length = take_string(payload, &value);
+
+		(void)fprintf(out, "%s%.*s=%.*s", comma, (int)name_length, name, (int)value_length,
+			      value);
+		comma = ", ";
+	}
+	(void)fputc('\n', out);
+}
+
+static void print_cpu_caps(const struct perf_data *data, FILE *out)
+{
+	struct bytes payload = data->features.payloads[28];
+	uint64_t count = take_u32(&payload);
+
+	(void)fputs(count ? "# cpu pmu capabilities: " : "# cpu pmu capabilities: not available",
+		    out);
+	print_caps(&payload, count, out);
+}
+
+/* For each PMU: how many capabilities, its name, the capabilities. */
+static void print_pmu_caps(const struct perf_data *data, FILE *out)
+{
+	struct bytes payload = data->features.payloads[31];
+	uint64_t pmus = take_u32(&payload);
+
+	for (uint64_t i = 0; i < pmus && payload.size; i++) {
+		uint64_t count = take_u32(&payload);
+		const char *name = "";
+		size_t length = take_string(&payload, &name);
+
+		(void)fprintf(out, "# %.*s pmu capabilities: ", (int)length, name);
+		print_caps(&payload, count, out);
+	}
+}
+
+static void print_hostname(const struct perf_data *data, FILE *out)
+{
+	print_string("hostname", data->features.hostname, out);
+}
+
+static void print_osrelease(const struct perf_data *data, FILE *out)
+{
+	print_string("os release", data->features.osrelease, out);
+}
+
+static void print_version(const struct perf_data *data, FILE *out)
+{
+	print_string("perf version", data->features.version, out);
+}
+
+static void print_arch(const struct perf_data *data, FILE *out)
+{
+	print_string("arch", data->features.arch, out);
+}
+
+static void print_cpudesc(const struct perf_data *data, FILE *out)
+{
+	print_string("cpudesc", data->features.cpudesc, out);
+}
+
+static void print_cpuid(const struct perf_data *data, FILE *out)
+{
+	print_string("cpuid", data->features.cpuid, out);
+}
+
+/* By number. Those that are only named have nothing about the trace. */
+static const struct {
+	const char *name;
+	void (*print)(const struct perf_data *data, FILE *out);
+	bool is_long;
+} features[] = {
+	[1] = { "TRACING_DATA", NULL, false },
+	[2] = { "BUILD_ID", NULL, false },
+	[3] = { "HOSTNAME", print_hostname, false },
+	[4] = { "OSRELEASE", print_osrelease, false },
+	[5] = { "VERSION", print_version, false },
+	[6] = { "ARCH", print_arch, false },
+	[7] = { "NRCPUS", print_nrcpus, false },
+	[8] = { "CPUDESC", print_cpudesc, false },
+	[9] = { "CPUID", print_cpuid, false },
+	[10] = { "TOTAL_MEM", print_total_mem, false },
+	[11] = { "CMDLINE", print_cmdline, false },
+	[12] = { "EVENT_DESC", print_events, false },
+	[13] = { "CPU_TOPOLOGY", NULL, true },
+	[14] = { "NUMA_TOPOLOGY", NULL, true },
+	[15] = { "BRANCH_STACK", print_branch_stack, false },
+	[16] = { "PMU_MAPPINGS", print_pmu_mappings, false },
+	[17] = { "GROUP_DESC", NULL, false },
+	[18] = { "AUXTRACE", print_auxtrace, false },
+	[19] = { "STAT", print_stat, false },
+	[20] = { "CACHE", NULL, true },
+	[21] = { "SAMPLE_TIME", print_sample_time, false },
+	[22] = { "MEM_TOPOLOGY", NULL, true },
+	[23] = { "CLOCKID", print_clockid, false },
+	[24] = { "DIR_FORMAT", print_dir_format, false },
+	[25] = { "BPF_PROG_INFO", NULL, false },
+	[26] = { "BPF_BTF", NULL, false },
+	[27] = { "COMPRESSED", print_compressed, false },
+	[28] = { "CPU_PMU_CAPS", print_cpu_caps, false },
+	[29] = { "CLOCK_DATA", NULL, false },
+	[30] = { "HYBRID_TOPOLOGY", NULL, false },
+	[31] = { "PMU_CAPS", print_pmu_caps, false },
+};
+
+enum { FEATURES = sizeof(features) / sizeof(*features) };
+
+static void print_features(const struct perf_data *data, FILE *out)
+{
+	for (unsigned i = 1; i < FEATURES; i++) {
+		if (has(data, i) && features[i].print)
+			features[i].print(data, out);
+		else if (has(data, i) && features[i].is_long)
+			(void)fprintf(out, "# %s info available\n", features[i].name);
+	}
+	(void)fputs("# missing features: ", out);
+	for (unsigned i = 1; i < FEATURES; i++)
+		if (!has(data, i))
+			(void)fprintf(out, "%s ", features[i].name);
+	(void)fputc('\n', out);
+}
+
+static void print_file(const struct perf_data *data, FILE *out)
+{
+	struct stat status;
+	char date[32];
+
+	if (data->is_pipe)
+		return;
+	if (data->file_path && !stat(data->file_path, &status) && ctime_r(&status.st_mtime, date))
+		(void)fprintf(out, "# captured on    : %s", date);
+	(void)fprintf(out,
+		      "# header version : 1\n# data offset    : %" PRIu64
+		      "\n# data size      : %" PRIu64 "\n# feat offset    : %" PRIu64 "\n",
+		      data->data_offset, data->data_size, data->data_offset + data->data_size);
+}
+
+void perf_info_print(const struct perf_data *data, FILE *out)
+{
+	(void)fputs("# ========\n", out);
+	print_file(data, out);
+	print_features(data, out);
+	(void)fputs("# ========\n#\n", out);
+}
