@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "decode/base/error.h"
-#include "host/agent_reply.h"
+#include "guest/agent_reply.h"
 
 struct domain_link;
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "host/agent_reply.h"
+#include "guest/agent_reply.h"
 
 static void commands_count_where_they_are_enabled(void **state)
 {

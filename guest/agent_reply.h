@@ -25,3 +25,12 @@ int agent_handle_read(const char *reply, int64_t *ret, struct ptvm_error *error)
  * Returns their number, or -PTVM_BAD_INPUT.
  */
 int agent_bytes_read(const char *reply, char *text, size_t size, struct ptvm_error *error);
+
+/**
+ * The same without a NUL, and all `size` bytes.
+ * Returns their number; 0 where the reply has none, which is how a file ends.
+ */
+int agent_data_read(const char *reply, void *data, size_t size, struct ptvm_error *error);
+
+/** Where guest-file-seek says that it is. Returns 0 or -PTVM_BAD_INPUT. */
+int agent_position_read(const char *reply, int64_t *ret, struct ptvm_error *error);

@@ -1,4 +1,4 @@
-#include "host/agent_reply.h"
+#include "guest/agent_reply.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -66,40 +66,59 @@ int agent_handle_read(const char *reply, int64_t *ret, struct ptvm_error *error)
 	return json_is_integer(handle) ? 0 : fail(error);
 }
 
-static int base64_digit(char c)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
+/* What a letter stands for plus one, 0 for no letter of base64. */
+static const uint8_t base64_digits[256] = {
+	['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,
+	['H'] = 8,  ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14,
+	['O'] = 15, ['P'] = 16, ['Q'] = 17, ['R'] = 18, ['S'] = 19, ['T'] = 20, ['U'] = 21,
+	['V'] = 22, ['W'] = 23, ['X'] = 24, ['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28,
+	['c'] = 29, ['d'] = 30, ['e'] = 31, ['f'] = 32, ['g'] = 33, ['h'] = 34, ['i'] = 35,
+	['j'] = 36, ['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40, ['o'] = 41, ['p'] = 42,
+	['q'] = 43, ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48, ['w'] = 49,
+	['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56,
+	['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['+'] = 63,
+	['/'] = 64,
+};
 
-	return at ? (int)(at - digits) : -1;
-}
-
-/* Decode until the padding or the end of `text`; what is no base64 ends it, too. */
-static size_t base64_decode(const char *from, char *text, size_t size)
+/* Decode until the padding or the end of `from`; what is no base64 ends it, too. */
+static size_t base64_decode(const char *from, uint8_t *data, size_t size)
 {
-	unsigned bits = 0, count = 0;
+	unsigned bits = 0, count = 0, digit;
 	size_t used = 0;
-	int digit;
 
-	for (; (digit = base64_digit(*from)) >= 0 && used < size - 1; from++) {
-		bits = (bits << 6 | (unsigned)digit) & 0xffff;
+	for (; (digit = base64_digits[(uint8_t)*from]) && used < size; from++) {
+		bits = (bits << 6 | (digit - 1)) & 0xffff;
 		count += 6;
 		if (count >= 8) {
 			count -= 8;
-			text[used++] = (char)(bits >> count & 0xff);
+			data[used++] = (uint8_t)(bits >> count);
 		}
 	}
-	text[used] = 0;
 	return used;
 }
 
-int agent_bytes_read(const char *reply, char *text, size_t size, struct ptvm_error *error)
+int agent_data_read(const char *reply, void *data, size_t size, struct ptvm_error *error)
 {
 	_cleanup_json_ json_t *json = load(reply);
 	const char *base64 =
 		json_string_value(json_object_get(json_object_get(json, "return"), "buf-b64"));
 
-	text[0] = 0;
-	return base64 ? (int)base64_decode(base64, text, size) : fail(error);
+	return base64 ? (int)base64_decode(base64, data, size) : fail(error);
+}
+
+int agent_bytes_read(const char *reply, char *text, size_t size, struct ptvm_error *error)
+{
+	int count = agent_data_read(reply, text, size - 1, error);
+
+	text[count > 0 ? count : 0] = 0;
+	return count;
+}
+
+int agent_position_read(const char *reply, int64_t *ret, struct ptvm_error *error)
+{
+	_cleanup_json_ json_t *json = load(reply);
+	json_t *position = json_object_get(json_object_get(json, "return"), "position");
+
+	*ret = json_integer_value(position);
+	return json_is_integer(position) ? 0 : fail(error);
 }

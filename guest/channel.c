@@ -1,0 +1,98 @@
+#include "guest/channel.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t now(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec;
+}
+
+void channel_init(struct channel *channel, const struct channel_way *way)
+{
+	memset(channel, 0, sizeof(*channel));
+	channel->way = way;
+	channel->last_second = now() + CHANNEL_SECONDS;
+}
+
+/* Nothing that a shell or JSON would take for its own. */
+static bool is_plain(const char *path)
+{
+	if (path[0] != '/' || strstr(path, "..") || strlen(path) >= CHANNEL_PATH_BYTES)
+		return false;
+	for (; *path; path++)
+		if (!isalnum((unsigned char)*path) && !strchr("/_-.", *path))
+			return false;
+	return true;
+}
+
+int channel_open(struct channel *channel, const char *path, struct ptvm_error *error)
+{
+	int r;
+
+	channel_close(channel);
+	if (!is_plain(path))
+		return ptvm_fail(error, PTVM_BAD_USAGE, "cannot ask a guest for '%s'", path);
+	r = channel->way->open(channel, path, error);
+	if (!r)
+		(void)snprintf(channel->path, sizeof(channel->path), "%s", path);
+	return r;
+}
+
+int channel_read(struct channel *channel, uint64_t offset, void *data, size_t size,
+		 struct ptvm_error *error)
+{
+	size_t used = 0, part;
+	int r;
+
+	while (used < size) {
+		part = size - used < CHANNEL_READ_BYTES ? size - used : CHANNEL_READ_BYTES;
+		if (now() > channel->last_second)
+			return ptvm_fail(error, PTVM_SYSTEM, "%s: %s took more than %d seconds",
+					 channel->path, channel->way->name, CHANNEL_SECONDS);
+		r = channel->way->read(channel, offset + used, (char *)data + used, part, error);
+		if (r < 0)
+			return r;
+		if (!r)
+			break;
+		used += (size_t)r;
+		channel->bytes += (size_t)r;
+	}
+	return (int)used;
+}
+
+void channel_close(struct channel *channel)
+{
+	if (channel->path[0])
+		channel->way->close(channel);
+	channel->path[0] = '\0';
+}
+
+int channel_read_text(struct channel *channel, const char *path, char *text, size_t size,
+		      struct ptvm_error *error)
+{
+	int r;
+
+	text[0] = '\0';
+	r = channel_open(channel, path, error);
+	if (r)
+		return r;
+	r = channel_read(channel, 0, text, size - 1, error);
+	channel_close(channel);
+	text[r > 0 ? r : 0] = '\0';
+	return r;
+}
+
+void channel_free(struct channel *channel)
+{
+	if (!channel)
+		return;
+	channel_close(channel);
+	channel->way->free(channel);
+}

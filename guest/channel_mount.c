@@ -1,0 +1,116 @@
+#include "guest/channel_mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "decode/base/cleanup.h"
+
+struct channel_mount {
+	struct channel channel;
+	int root, file;
+};
+
+static int fail(const char *path, struct ptvm_error *error)
+{
+	if (errno != ENOENT && errno != ENOTDIR)
+		return ptvm_fail_errno(error, "%s", path);
+	return ptvm_fail(error, PTVM_NOT_FOUND, "%s: %s", path, strerror(errno));
+}
+
+/* Open `name` below `at`, and close `at` unless it is the root. */
+static int descend(int root, int at, const char *name, int flags)
+{
+	int fd = openat(at, name, flags | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int saved = errno;
+
+	if (at != root)
+		(void)close(at);
+	errno = saved;
+	return fd;
+}
+
+static int walk(int root, char *path)
+{
+	char *name = path, *slash;
+	int at = root;
+
+	while (*name == '/')
+		name++;
+	while ((slash = strchr(name, '/')) && at >= 0) {
+		*slash = '\0';
+		at = descend(root, at, name, O_DIRECTORY);
+		name = slash + 1;
+	}
+	return at < 0 ? at : descend(root, at, name, O_NONBLOCK | O_NOCTTY);
+}
+
+static int mount_open(struct channel *channel, const char *path, struct ptvm_error *error)
+{
+	struct channel_mount *mount = (struct channel_mount *)channel;
+	char name[CHANNEL_PATH_BYTES];
+	struct stat status;
+	_cleanup_close_ int fd = -1;
+
+	(void)strcpy(name, path);
+	fd = walk(mount->root, name);
+	if (fd < 0 || fstat(fd, &status))
+		return fail(path, error);
+	if (!S_ISREG(status.st_mode))
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a regular file", path);
+	mount->file = fd;
+	fd = -1;
+	return 0;
+}
+
+static int mount_read(struct channel *channel, uint64_t offset, void *data, size_t size,
+		      struct ptvm_error *error)
+{
+	const struct channel_mount *mount = (const struct channel_mount *)channel;
+	ssize_t n;
+
+	if (offset > INT64_MAX)
+		return 0;
+	do {
+		n = pread(mount->file, data, size, (off_t)offset);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? ptvm_fail_errno(error, "%s", channel->path) : (int)n;
+}
+
+static void mount_close(struct channel *channel)
+{
+	struct channel_mount *mount = (struct channel_mount *)channel;
+
+	(void)close(mount->file);
+	mount->file = -1;
+}
+
+static void mount_free(struct channel *channel)
+{
+	(void)close(((struct channel_mount *)channel)->root);
+	free(channel);
+}
+
+static const struct channel_way mount_way = { "mount", mount_open, mount_read, mount_close,
+					      mount_free };
+
+int channel_mount_new(const char *directory, struct channel **ret, struct ptvm_error *error)
+{
+	struct channel_mount *mount;
+	int root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (root < 0)
+		return fail(directory, error);
+	mount = malloc(sizeof(*mount));
+	if (!mount) {
+		(void)close(root);
+		return -PTVM_NO_MEMORY;
+	}
+	channel_init(&mount->channel, &mount_way);
+	mount->root = root;
+	mount->file = -1;
+	*ret = &mount->channel;
+	return 0;
+}
