@@ -48,31 +48,41 @@ struct pt_config bench_config(const struct sim_options *options)
 }
 
 /* By way of a file in memory, as any flat file that a user gives. */
-static bool add_code(struct machine *machine, const struct sim_code *code)
+bool bench_add_code(struct machine *machine, uint64_t address, const uint8_t *bytes, size_t size)
 {
 	_cleanup_close_ int fd = memfd_create("code", MFD_CLOEXEC);
 	struct ptvm_error error = { 0 };
 	char path[64];
 
-	if (!code->size)
+	if (!size)
 		return true;
-	if (fd < 0 || write(fd, code->bytes, code->size) != (ssize_t)code->size)
+	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
 		return false;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return !machine_add_raw(machine, path, 0, 0, code->base, &error);
+	return !machine_add_raw(machine, path, 0, 0, address, &error);
 }
 
-bool bench_machines(const struct sim_vm *vm, struct machines *ret)
+static bool add_code(struct machine *machine, const struct sim_code *code)
 {
-	bool good;
+	return bench_add_code(machine, code->base, code->bytes, code->size);
+}
 
+bool bench_machines_new(struct machines *ret)
+{
 	*ret = (struct machines){ .host = machine_new(0, false) };
 	if (!ret->host ||
 	    !vec_grow((void **)&ret->guests, &ret->guest_room, 0, sizeof(*ret->guests)))
 		return false;
 	ret->guests[0] = machine_new(0, true);
 	ret->guest_count = ret->guests[0] ? 1 : 0;
-	good = ret->guest_count && add_code(ret->host, &vm->machines[0].kernel) &&
+	return ret->guest_count;
+}
+
+bool bench_machines(const struct sim_vm *vm, struct machines *ret)
+{
+	bool good;
+
+	good = bench_machines_new(ret) && add_code(ret->host, &vm->machines[0].kernel) &&
 	       add_code(ret->host, &vm->machines[0].user);
 	for (unsigned i = 1; good && i <= vm->options.guests; i++)
 		good = add_code(ret->guests[0], &vm->machines[i].kernel) &&

@@ -37,6 +37,12 @@ void bench_queue_free(struct bench_queue *queue);
 /** What a recording of this simulation would say of its trace. */
 struct pt_config bench_config(const struct sim_options *options);
 
+/** A host and one guest without code. False when that fails; release with machines_free(). */
+bool bench_machines_new(struct machines *ret);
+
+/** Give a machine code (copied). False when that fails. */
+bool bench_add_code(struct machine *machine, uint64_t address, const uint8_t *bytes, size_t size);
+
 /** Code for the decoder: the host, and one guest that has the code of all (their addresses do not
  * overlap). False when that fails; release with machines_free(). */
 bool bench_machines(const struct sim_vm *vm, struct machines *ret);
