@@ -17,8 +17,8 @@ struct pt_event {
  * Read an event.
  *
  * What is not named is as in perf: tsc, mtc with a period of 3, or less where the CPU has no such,
- * psb_period likewise, branch. A value of 0 switches a term off; without a value it is 1. After the
- * second slash, or a colon, u and k restrict the trace to users or kernels, of host and guests
+ * psb_period likewise, branch. A value of 0 switches a term off; without a value it is 1. After
+ * the second slash, or a colon, u and k restrict the trace to users or kernels, of host and guests
  * alike.
  *
  * Returns 0, or -PTVM_BAD_USAGE with a message that lists what is legal.
