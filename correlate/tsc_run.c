@@ -122,11 +122,10 @@ bool tsc_run_join(struct tsc_run *run, const struct tsc_run *other, int64_t tole
 
 	if (tsc_run_is_constant(run) && tsc_run_is_constant(other))
 		return join_constant(run, other, tolerance);
-	if (run->count == 1) {
+	/* observations close together look constant on any slope */
+	if (tsc_run_is_constant(run)) {
 		joined = *other;
 		other = run;
-	} else if (tsc_run_is_constant(run) || (tsc_run_is_constant(other) && other->count > 1)) {
-		return false;
 	}
 	if (!tsc_run_add(&joined, &other->first, other->quality, tolerance) ||
 	    !tsc_run_add(&joined, &other->last, other->quality, tolerance))

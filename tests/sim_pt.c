@@ -195,6 +195,13 @@ void sim_pt_tick(struct sim_pt *pt, uint64_t ticks)
 	advance(pt, ticks);
 }
 
+static uint64_t shown_tsc(const struct sim_pt *pt)
+{
+	uint64_t ratio = pt->state.tsc_ratio ? pt->state.tsc_ratio : (uint64_t)1 << 48;
+
+	return (uint64_t)(((unsigned __int128)pt->tsc * ratio) >> 48) + pt->state.tsc_offset;
+}
+
 static void put_time(struct sim_pt *pt)
 {
 	uint64_t ctc = ctc_at(pt, pt->tsc);
@@ -204,7 +211,7 @@ static void put_time(struct sim_pt *pt)
 
 	if (!pt->options.tsc)
 		return;
-	pt_put_value(&pt->out, PT_TSC, (pt->tsc + pt->state.tsc_offset) << 8 >> 8);
+	pt_put_value(&pt->out, PT_TSC, shown_tsc(pt) << 8 >> 8);
 	if (pt->options.mtc)
 		pt_put(&pt->out, &(struct pt_packet){ .kind = PT_TMA,
 						      .payload = ctc & 0xffff,

@@ -25,7 +25,8 @@ struct sim_pt_options {
 struct sim_pt_state {
 	uint64_t ip;         /* of the next instruction */
 	uint64_t cr3, vmcs;  /* as in packets: CR3[51:5] in place, VMCS address >> 12 */
-	uint64_t tsc_offset; /* guest TSC = host TSC + offset */
+	uint64_t tsc_offset; /* guest TSC = host TSC * ratio + offset */
+	uint64_t tsc_ratio;  /* with 48 fraction bits; 0 is 1 */
 	bool nr, in_tx;
 	uint8_t bits; /* 64, 32, 16 */
 };

@@ -62,6 +62,7 @@ static void update_state(struct sim_vm *vm)
 	state->nr = vm->current;
 	state->bits = code(vm)->bits;
 	state->tsc_offset = vm->current ? vm->options.tsc_offset[vm->current - 1] : 0;
+	state->tsc_ratio = vm->current ? vm->options.tsc_ratio : 0;
 	state->in_tx = vm->tx_nesting;
 }
 
@@ -489,6 +490,8 @@ void sim_vm_run(const struct sim_options *options, struct sim_vm *ret)
 	sim_pt_boundary(&ret->pt);
 	arrive(ret, BY_FAR, false);
 	for (size_t step = 0; step < options->instructions; step++) {
+		if (options->tsc_change && step == options->tsc_change)
+			ret->options.tsc_offset[0] = options->tsc_changed;
 		sim_pt_tick(&ret->pt, 1 + sim_random_below(&ret->random, 4));
 		update_state(ret);
 		if (options->overflow)

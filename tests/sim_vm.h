@@ -24,6 +24,9 @@ struct sim_options {
 	bool event_trace;      /* CFE and EVD packets */
 	bool tsx, ptwrite;
 	uint64_t tsc_offset[SIM_GUESTS];
+	uint64_t tsc_ratio;   /* of all guests, with 48 fraction bits; 0 is 1 */
+	size_t tsc_change;    /* after so many steps the first guest's offset changes, 0 never, */
+	uint64_t tsc_changed; /* to this */
 	struct sim_pt_options pt;
 };
 
