@@ -9,9 +9,11 @@
 #include "decode/base/verb.h"
 #include "decode/cmd_script.h"
 #include "host/cmd_check.h"
+#include "host/cmd_guest.h"
 
 static const struct verb verbs[] = {
 	{ "check", cmd_check, "Make a recording", "say whether this host can trace its guests" },
+	{ "guest", cmd_guest, "Make a recording", "copy the code and symbols of a guest's kernel" },
 	{ "correlate", cmd_correlate, "Look at a recording",
 	  "find the TSC offset of each guest, and correct it" },
 	{ "script", cmd_script, "Look at a recording", "print what host and guests ran" },

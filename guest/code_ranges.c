@@ -1,0 +1,83 @@
+#include "guest/code_ranges.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "decode/base/vec.h"
+#include "decode/modules.h"
+#include "decode/symbols.h"
+
+/* A hole as large as NEAR is copied rather than described. */
+enum { PAGE = 4096, NEAR = 16 * PAGE };
+
+static int add(struct code_ranges *ranges, uint64_t start, uint64_t end)
+{
+	uint64_t last = (end - 1) | (PAGE - 1);
+	struct code_range range = { start & ~(uint64_t)(PAGE - 1),
+				    last == UINT64_MAX ? last - (PAGE - 1) : last + 1 };
+
+	if (range.start >= range.end)
+		return 0;
+	return vec_push(ranges, range) ? 0 : -PTVM_NO_MEMORY;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct code_range *left = a, *right = b;
+
+	return (left->start > right->start) - (left->start < right->start);
+}
+
+static void join(struct code_ranges *ranges)
+{
+	struct code_range *kept = ranges->items, *next;
+
+	qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare);
+	for (next = kept + 1; next < ranges->items + ranges->count; next++) {
+		if (next->start > kept->end && next->start - kept->end > NEAR)
+			*++kept = *next;
+		else if (next->end > kept->end)
+			kept->end = next->end;
+	}
+	ranges->count = (size_t)(kept - ranges->items) + 1;
+}
+
+/* Only the page of a symbol: where it ends is not known for sure, and the next one is near. */
+static int add_symbols(const struct symbols *symbols, struct code_ranges *ranges)
+{
+	const struct symbol *symbol = symbols->items;
+	int r = 0;
+
+	for (; symbol < symbols->items + symbols->count && !r; symbol++)
+		if (symbol->module && symbol->start >= ranges->kernel_start)
+			r = add(ranges, symbol->start, symbol->start + 1);
+	return r;
+}
+
+int code_ranges_find(const struct symbols *symbols, const struct modules *modules,
+		     struct code_ranges *ret, struct ptvm_error *error)
+{
+	uint64_t start = symbols_address(symbols, "_stext");
+	uint64_t end = symbols_address(symbols, "_etext");
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!start || end <= start)
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "/proc/kallsyms: no kernel text from %#" PRIx64 " to %#" PRIx64,
+				 start, end);
+	ret->kernel_start = start;
+	r = add(ret, start, end);
+	for (size_t i = 0; i < modules->count && !r; i++)
+		r = add(ret, modules->items[i].start, modules->items[i].end);
+	if (!r)
+		r = add_symbols(symbols, ret);
+	if (!r && ret->count)
+		join(ret);
+	return r;
+}
+
+void code_ranges_free(struct code_ranges *ranges)
+{
+	vec_free(ranges);
+}

@@ -1,0 +1,34 @@
+/* Where a kernel has its code: the addresses worth copying. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/base/error.h"
+
+struct modules;
+struct symbols;
+
+struct code_range {
+	uint64_t start, end; /* whole pages; end exclusive */
+};
+
+struct code_ranges {
+	struct code_range *items; /* sorted, apart from each other */
+	size_t count, room;
+	uint64_t kernel_start; /* _stext */
+};
+
+/**
+ * Find the text of the kernel, [_stext, _etext], and that of modules and of what else has symbols
+ * in their area, as BPF programs. Ranges that are near each other are made one.
+ *
+ * @ret  release with code_ranges_free(), also after a failure
+ *
+ * Returns 0, -PTVM_BAD_INPUT (no or impossible _stext and _etext) or -PTVM_NO_MEMORY.
+ */
+int code_ranges_find(const struct symbols *symbols, const struct modules *modules,
+		     struct code_ranges *ret, struct ptvm_error *error);
+
+/** Free everything. */
+void code_ranges_free(struct code_ranges *ranges);

@@ -1,0 +1,126 @@
+#include "guest/guest_facts.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "decode/base/bytes.h"
+#include "guest/channel.h"
+#include "guest/kcore_head.h"
+
+/* _stext of a kernel that did not move: 16 MiB into its mapping (CONFIG_PHYSICAL_START). */
+static const uint64_t linked_start = 0xffffffff81000000;
+
+enum { NOTE_HEADER = 12, NOTE_BUILD_ID = 3, BUILD_ID_BYTES = 20, STAT_BYTES = 64 << 10 };
+
+/* Take over a value up to the first byte that is not printable. */
+static void set(struct guest_fact *fact, const char *value, const char *from)
+{
+	size_t used = 0;
+
+	while (value[used] >= ' ' && value[used] <= '~' && used < sizeof(fact->value) - 1)
+		used++;
+	memcpy(fact->value, value, used);
+	fact->value[used] = '\0';
+	fact->from = used ? from : NULL;
+}
+
+static void set_from_file(struct channel *channel, const char *path, struct guest_fact *fact)
+{
+	char text[sizeof(fact->value)];
+
+	if (channel_read_text(channel, path, text, sizeof(text), NULL) > 0)
+		set(fact, text, path);
+}
+
+static void set_from_vmcoreinfo(const struct kcore_head *head, const char *name,
+				struct guest_fact *fact)
+{
+	char text[sizeof(fact->value)];
+
+	if (kcore_head_value(head, name, text, sizeof(text)))
+		set(fact, text, "VMCOREINFO");
+}
+
+static uint64_t align4(uint64_t size)
+{
+	return (size + 3) & ~(uint64_t)3;
+}
+
+/* The build id in ELF notes; empty where there is none. */
+static struct bytes find_build_id(struct bytes notes)
+{
+	uint64_t at = 0, name_size, size, type;
+
+	while (bytes_read(notes, at, 4, &name_size) && bytes_read(notes, at + 4, 4, &size) &&
+	       bytes_read(notes, at + 8, 4, &type)) {
+		struct bytes name = bytes_slice(notes, at + NOTE_HEADER, name_size);
+		struct bytes content =
+			bytes_slice(notes, at + NOTE_HEADER + align4(name_size), size);
+
+		if (type == NOTE_BUILD_ID && name.size == sizeof("GNU") &&
+		    !memcmp(name.data, "GNU", sizeof("GNU")))
+			return content;
+		at += NOTE_HEADER + align4(name_size) + align4(size);
+	}
+	return (struct bytes){ 0 };
+}
+
+static void set_from_notes(struct channel *channel, struct guest_fact *fact)
+{
+	static const char path[] = "/sys/kernel/notes";
+	char notes[KCORE_NOTE_BYTES], text[2 * BUILD_ID_BYTES + 1] = "";
+	struct bytes id;
+	int size = channel_read_text(channel, path, notes, sizeof(notes), NULL);
+
+	if (size <= 0)
+		return;
+	id = find_build_id((struct bytes){ (const uint8_t *)notes, (size_t)size });
+	for (size_t i = 0; i < id.size && i < BUILD_ID_BYTES; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", id.data[i]);
+	set(fact, text, path);
+}
+
+/* "btime SECONDS" */
+static void set_boot_time(struct channel *channel, struct guest_fact *fact)
+{
+	static const char path[] = "/proc/stat";
+	char text[STAT_BYTES];
+	const char *line;
+
+	if (channel_read_text(channel, path, text, sizeof(text), NULL) <= 0)
+		return;
+	line = strstr(text, "\nbtime ");
+	if (line)
+		set(fact, line + strlen("\nbtime "), path);
+}
+
+static void set_kaslr_offset(const struct kcore_head *head, uint64_t kernel_start,
+			     struct guest_fact *fact)
+{
+	struct guest_fact offset = { 0 };
+	char text[sizeof(fact->value) + 2];
+
+	set_from_vmcoreinfo(head, "KERNELOFFSET", &offset);
+	if (offset.from)
+		(void)snprintf(text, sizeof(text), "0x%s", offset.value);
+	else
+		(void)snprintf(text, sizeof(text), "%#" PRIx64, kernel_start - linked_start);
+	set(fact, text, offset.from ? offset.from : "/proc/kallsyms");
+}
+
+void guest_facts_read(struct channel *channel, const struct kcore_head *head, uint64_t kernel_start,
+		      struct guest_facts *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	set_from_file(channel, "/proc/sys/kernel/osrelease", &ret->release);
+	if (!ret->release.from)
+		set_from_vmcoreinfo(head, "OSRELEASE", &ret->release);
+	set_from_notes(channel, &ret->build_id);
+	if (!ret->build_id.from)
+		set_from_vmcoreinfo(head, "BUILD-ID", &ret->build_id);
+	set_kaslr_offset(head, kernel_start, &ret->kaslr_offset);
+	set_boot_time(channel, &ret->boot_time);
+	set_from_file(channel, "/proc/sys/kernel/random/boot_id", &ret->boot_id);
+}

@@ -1,0 +1,43 @@
+/* The beginning of a live /proc/kcore: which addresses are where in the file, and what the kernel
+ * tells crash dumps about itself. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/base/bytes.h"
+#include "decode/base/error.h"
+
+enum {
+	KCORE_HEAD_BYTES = 64 << 10, /* all that is looked at */
+	KCORE_NOTE_BYTES = 4096,
+};
+
+struct kcore_segment {
+	uint64_t address, offset, size;
+};
+
+struct kcore_head {
+	struct {
+		struct kcore_segment *items;
+		size_t count, room;
+	} segments;
+	char vmcoreinfo[KCORE_NOTE_BYTES + 1]; /* lines "NAME=VALUE"; empty: none */
+};
+
+/**
+ * Read it.
+ *
+ * @bytes  the first KCORE_HEAD_BYTES of the file, or all where it is smaller
+ * @ret    release with kcore_head_free(), also after a failure
+ *
+ * Returns 0, -PTVM_BAD_INPUT (not a core file of x86-64) or -PTVM_NO_MEMORY.
+ */
+int kcore_head_read(struct bytes bytes, struct kcore_head *ret, struct ptvm_error *error);
+
+/** The VALUE of a NAME in vmcoreinfo; false, and `value` empty, where it is not or does not fit. */
+bool kcore_head_value(const struct kcore_head *head, const char *name, char *value, size_t size);
+
+/** Free everything. */
+void kcore_head_free(struct kcore_head *head);

@@ -1,0 +1,92 @@
+#include "guest/output_directory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SUFFIX_BYTES = 16 };
+
+static const char *const files[] = { "kcore", "kallsyms", "modules", "guest.json" };
+
+int output_directory_make(const char *path, struct output_directory *ret, struct ptvm_error *error)
+{
+	size_t length = strlen(path);
+
+	memset(ret, 0, sizeof(*ret));
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	if (!length || length + SUFFIX_BYTES >= sizeof(ret->path) || !strcmp(path, "/"))
+		return ptvm_fail(error, PTVM_BAD_USAGE, "'%.100s' cannot be a directory to make",
+				 path);
+	memcpy(ret->path, path, length);
+	memcpy(ret->work, path, length);
+	(void)strcpy(ret->work + length, ".XXXXXX");
+	if (mkdtemp(ret->work))
+		return 0;
+	ret->work[0] = '\0';
+	return ptvm_fail_errno(error, "%s", ret->path);
+}
+
+static const char *join(const char *directory, const char *name, char path[PATH_MAX])
+{
+	int length = snprintf(path, PATH_MAX, "%s/%s", directory, name);
+
+	return length >= 0 && length < PATH_MAX ? path : "";
+}
+
+const char *output_directory_file(const struct output_directory *directory, const char *name,
+				  char path[PATH_MAX])
+{
+	return join(directory->work, name, path);
+}
+
+static void remove_files(const char *directory)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		(void)unlink(join(directory, files[i], path));
+}
+
+void output_directory_clear(const struct output_directory *directory)
+{
+	remove_files(directory->work);
+}
+
+/* Only a copy of ours: a directory that holds anything else stays, and is in the way. */
+static int remove_copy(const char *path, struct ptvm_error *error)
+{
+	remove_files(path);
+	if (rmdir(path) && errno != ENOENT)
+		return ptvm_fail_errno(error, "%s: cannot remove it", path);
+	return 0;
+}
+
+int output_directory_keep(struct output_directory *directory, struct ptvm_error *error)
+{
+	char old[sizeof(directory->path) + SUFFIX_BYTES];
+	int r = 0;
+
+	(void)snprintf(old, sizeof(old), "%s.old", directory->path);
+	if (!access(directory->path, F_OK)) {
+		r = remove_copy(old, error);
+		if (!r && rename(directory->path, old))
+			r = ptvm_fail_errno(error, "%s: cannot rename it", directory->path);
+	}
+	if (!r && rename(directory->work, directory->path))
+		r = ptvm_fail_errno(error, "%s", directory->path);
+	if (!r)
+		directory->work[0] = '\0';
+	return r;
+}
+
+void output_directory_drop(struct output_directory *directory)
+{
+	if (!directory->work[0])
+		return;
+	output_directory_clear(directory);
+	(void)rmdir(directory->work);
+	directory->work[0] = '\0';
+}

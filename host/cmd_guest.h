@@ -1,0 +1,7 @@
+/* `ptvm guest`: copies a guest's kernel code and symbols. */
+#pragma once
+
+#include "decode/base/error.h"
+
+/** See struct verb. */
+int cmd_guest(int argc, char **argv, struct ptvm_error *error);
