@@ -47,8 +47,7 @@ static const char *event_name(const struct printer *printer)
 	case PT_PWRE: return itrace->power ? "pwre" : NULL;
 	case PT_EXSTOP: return itrace->power ? "exstop" : NULL;
 	case PT_PWRX: return itrace->power ? "pwrx" : NULL;
-	case PT_CFE:
-	case PT_EVD: return itrace->interrupts ? "evt" : NULL;
+	case PT_CFE: return itrace->interrupts ? "evt" : NULL;
 	default: return NULL;
 	}
 }
@@ -63,6 +62,40 @@ static int cbr_words(const struct printer *printer, char *line, size_t size, uin
 		length += snprintf(line + length, size - (size_t)length, "(%3u%%)",
 				   (unsigned)((payload * 100 + nonturbo / 2) / nonturbo));
 	return length;
+}
+
+/* SDM "Control Flow Event"; the data of the event, in packets before, is told with it. */
+static int cfe_words(const struct printer *printer, char *line, size_t size, unsigned type)
+{
+	static const char *const names[32] = {
+		[1] = "INTR",        [2] = "IRET",      [3] = "SMI",     [4] = "RSM",
+		[5] = "SIPI",        [6] = "INIT",      [7] = "VMENTRY", [8] = "VMEXIT",
+		[9] = "VMEXIT_INTR", [10] = "SHUTDOWN", [12] = "UINTR",  [13] = "UIRET",
+	};
+	char number[8];
+
+	(void)snprintf(number, sizeof(number), "%u", type);
+	return snprintf(line, size, " cfe: %s IP: %d vector: %u%.*s",
+			names[type] ? names[type] : number, !!(printer->event.flags & FLOW_TAKEN),
+			printer->event.extra, (int)printer->event_data.size,
+			printer->event_data.data);
+}
+
+/* Data of the control flow event that is to come. */
+static void keep_event_data(struct printer *printer, uint64_t payload)
+{
+	enum { MOST = 64 * 32 }; /* more than there are kinds of it */
+	static const char *const names[] = { "PFA", "VMXQ", "VMXR" };
+	unsigned type = printer->event.extra & 63;
+	char word[48];
+
+	if (printer->event_data.size > MOST)
+		return;
+	if (type < sizeof(names) / sizeof(*names))
+		(void)snprintf(word, sizeof(word), " %s: %#" PRIx64, names[type], payload);
+	else
+		(void)snprintf(word, sizeof(word), " EVD_%u: %#" PRIx64, type, payload);
+	text_puts(&printer->event_data, word);
 }
 
 static int event_words(const struct printer *printer, char *line, size_t size, uint64_t payload)
@@ -85,12 +118,8 @@ static int event_words(const struct printer *printer, char *line, size_t size, u
 	case PT_PWRX:
 		return snprintf(line, size, " deepest cstate: %u last cstate: %u wake reason: %#x ",
 				p & 15, p >> 4 & 15, p >> 8 & 15);
-	case PT_CFE:
-		return snprintf(line, size, " cfe: type %u vector %u IP: %d ", p & 31,
-				printer->event.extra, with_ip);
-	default:
-		return snprintf(line, size, " evd: type %u payload %#" PRIx64 " ",
-				printer->event.extra, payload);
+	case PT_CFE: return cfe_words(printer, line, size, p & 31);
+	default: return 0;
 	}
 }
 
@@ -106,29 +135,76 @@ static void add_name(struct printer *printer, const char *name)
 	text_puts(&printer->out, ": ");
 }
 
-void print_event(struct printer *printer, uint64_t payload)
+/* A line of an event that is `name`, with its words, at `ip`. */
+static void print_words(struct printer *printer, const char *name, const char *words, uint64_t ip)
 {
 	enum { PERF_COLUMNS = 34 };
-	const char *name = event_name(printer);
-	uint64_t ip = printer->event.value;
 	uint32_t fields = printer->config->fields;
-	char line[128];
 
-	if (!name || !print_begin(printer))
+	if (!print_begin(printer))
 		return;
 	print_add_prefix(printer);
 	add_name(printer, name);
 	if (fields & FIELD_FLAGS)
 		sample_flags_text(&printer->out, 0);
-	if (fields & FIELD_SYNTH) {
-		(void)event_words(printer, line, sizeof(line), payload);
-		text_left(&printer->out, line, PERF_COLUMNS);
-	}
+	if (fields & FIELD_SYNTH)
+		text_left(&printer->out, words, PERF_COLUMNS);
 	if (printer->config->insn_addr)
 		text_hex(&printer->out, 0, 16);
 	if (fields & FIELD_IP)
 		print_add_address(printer, print_space(printer, ip), ip);
 	if (fields & FIELD_INSNLEN)
 		text_puts(&printer->out, " ilen: 0");
+	text_putc(&printer->out, '\n');
+}
+
+void print_event(struct printer *printer, uint64_t payload)
+{
+	const char *name = event_name(printer);
+	char line[4096] = "";
+
+	if (printer->event.count == PT_EVD) {
+		keep_event_data(printer, payload);
+		return;
+	}
+	if (name) {
+		(void)event_words(printer, line, sizeof(line), payload);
+		print_words(printer, name, line, printer->event.value);
+	}
+	if (printer->event.count == PT_CFE)
+		printer->event_data.size = 0;
+}
+
+void print_interrupt_flag(struct printer *printer, bool by_branch)
+{
+	int set = !printer->context.if_clear;
+	char line[64];
+
+	if (!printer->config->itrace.interrupts)
+		return;
+	(void)snprintf(line, sizeof(line), " IFLAG: %d->%d %s branch", !set, set,
+		       by_branch ? "via" : "non");
+	print_words(printer, "iflag", line, printer->ip);
+}
+
+void print_transaction(struct printer *printer)
+{
+	const struct print_config *config = printer->config;
+
+	if (!config->itrace.transactions || !print_begin(printer))
+		return;
+	print_add_prefix(printer);
+	if (config->fields & FIELD_PERIOD)
+		text_puts(&printer->out, "         1 ");
+	if (config->fields & FIELD_EVENT) {
+		text_right(&printer->out, "transactions", config->name_width);
+		text_puts(&printer->out, ": ");
+	}
+	if (config->fields & FIELD_FLAGS)
+		sample_flags_text(&printer->out, printer->aborting ? SAMPLE_BRANCH | SAMPLE_TX_ABORT
+						 : printer->context.in_tx ? SAMPLE_IN_TX
+									  : 0);
+	if (config->fields & FIELD_IP)
+		print_add_address(printer, print_space(printer, printer->ip), printer->ip);
 	text_putc(&printer->out, '\n');
 }

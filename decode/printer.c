@@ -9,6 +9,15 @@
 #include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 
+/* Whether the branch that ends here changed the interrupt flag. */
+static uint32_t toggle_flag(const struct printer *printer)
+{
+	return printer->config->pt->have_event_trace &&
+			       printer->branch_context.if_clear != printer->context.if_clear
+		       ? SAMPLE_IF_TOGGLE
+		       : 0;
+}
+
 /* The largest power of two that is not more. */
 static uint64_t power_of_two(uint64_t value)
 {
@@ -41,6 +50,7 @@ void printer_free(struct printer *printer)
 {
 	text_free(&printer->out);
 	text_free(&printer->prefix);
+	text_free(&printer->event_data);
 	for (int i = 0; i < BRANCH_LEADS; i++)
 		text_free(&printer->leads[i].text);
 	vec_free(&printer->runs);
@@ -72,11 +82,12 @@ static uint32_t context_flags(const struct printer *printer, const struct pt_con
  * instruction is taken to last a tick, as perf has it. */
 static bool time_due(struct printer *printer)
 {
-	uint64_t stamp = (printer->tsc + printer->since_time++) / printer->period_ticks;
+	uint64_t stamp = (printer->tsc + ++printer->since_time + 1) / printer->period_ticks;
 	uint64_t last = printer->last_stamp;
 
-	printer->last_stamp = stamp > last ? stamp : last;
-	return last && stamp > last;
+	if (stamp > last)
+		printer->last_stamp = stamp;
+	return stamp > last && (last || printer->config->timeless);
 }
 
 /* Every n-th instruction, or the first after a time; the number since the last is the period.
@@ -169,7 +180,7 @@ static void finish_branch(struct printer *printer, uint64_t ip, uint32_t more_fl
 		return;
 	insn = &block->insns[printer->branch_index];
 	flags = sample_flags_of(insn->class) | context_flags(printer, &printer->branch_context) |
-		more_flags;
+		toggle_flag(printer) | more_flags;
 	print_waiting_insn(printer, flags, ip);
 	printer->branch_block = NULL;
 	if (!prints_branches(printer->config))
@@ -314,7 +325,7 @@ static void print_other_branch(struct printer *printer, uint64_t from, uint32_t 
 
 	if (!prints_branches(printer->config))
 		return;
-	flags |= context_flags(printer, before);
+	flags |= context_flags(printer, before) | toggle_flag(printer);
 	printer->ipc_now = printer->cycles_due;
 	printer->cycles_due = false;
 	if (from && to && before->nr != printer->context.nr) {
@@ -380,26 +391,42 @@ static void take_time(struct printer *printer, const struct flow_item *item)
 	printer->cycles_due |= item->count > 0;
 	if (!printer->off)
 		printer->cycles += item->count;
-	if (item->value == printer->tsc)
+	if (item->value == printer->tsc || printer->config->timeless)
 		return;
 	settle_branch(printer);
 	printer->tsc = item->value;
 	printer->since_time = 0;
-	printer->time_ns = item->value;
-	if (printer->config->timeless)
-		printer->time_ns = 0;
-	else if (printer->config->pt->conv.valid)
-		printer->time_ns = time_conv_ns(&printer->config->pt->conv, item->value);
+	printer->time_ns = printer->config->pt->conv.valid
+				   ? time_conv_ns(&printer->config->pt->conv, item->value)
+				   : item->value;
 	printer->stale = true;
 }
 
-static void take_context(struct printer *printer, const struct pt_context *context)
+/* What changes with the context and is an event of its own; `next` is the item after it. */
+static void tell_changes(struct printer *printer, const struct pt_context *before,
+			 const struct flow_item *next)
 {
+	bool by_branch = next && (next->kind == FLOW_TO || next->kind == FLOW_ASYNC);
+
+	if (before->in_tx != printer->context.in_tx)
+		print_transaction(printer);
+	if (before->if_clear != printer->context.if_clear && printer->config->pt->have_event_trace)
+		print_interrupt_flag(printer, by_branch);
+}
+
+static void take_context(struct printer *printer, const struct pt_context *context,
+			 const struct flow_item *next)
+{
+	struct pt_context before = printer->context;
+
 	print_branch_settle(printer); /* its target belongs to the context before */
 	if (!printer->branch_block)
 		printer->branch_context = printer->context;
 	printer->context = *context;
 	printer->stale = printer->place_stale = true;
+	if (printer->have_context)
+		tell_changes(printer, &before, next);
+	printer->have_context = true;
 }
 
 static void take_gap(struct printer *printer, uint64_t ip)
@@ -412,7 +439,7 @@ static void take_gap(struct printer *printer, uint64_t ip)
 }
 
 static void take_item(struct printer *printer, const struct flow_batch *batch,
-		      const struct flow_item *item)
+		      const struct flow_item *item, const struct flow_item *next)
 {
 	switch ((enum flow_kind)item->kind) {
 	case FLOW_BLOCK: take_block(printer, item); break;
@@ -423,7 +450,7 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 	case FLOW_END_ASYNC: take_end_async(printer, item->value); break;
 	case FLOW_ABORT: printer->aborting = true; break;
 	case FLOW_TIME: take_time(printer, item); break;
-	case FLOW_CONTEXT: take_context(printer, &batch->contexts[item->value]); break;
+	case FLOW_CONTEXT: take_context(printer, &batch->contexts[item->value], next); break;
 	case FLOW_GAP:
 		printer->gap_kind = (int)item->count;
 		printer->gap_position = item->value;
@@ -437,7 +464,8 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 void printer_print(struct printer *printer, const struct flow_batch *batch)
 {
 	for (uint32_t i = 0; i < batch->count; i++)
-		take_item(printer, batch, &batch->items[i]);
+		take_item(printer, batch, &batch->items[i],
+			  i + 1 < batch->count ? &batch->items[i + 1] : NULL);
 	settle_branch(printer);
 	print_branch_settle(printer);
 	prefix_end_run(printer);

@@ -128,6 +128,8 @@ struct printer {
 	int gap_kind; /* of the FLOW_GAP whose FLOW_AT is to come */
 	uint64_t gap_position;
 	struct flow_item event;
+	struct text event_data; /* words for the event to come */
+	bool have_context;      /* the context was told, not made up */
 	uint64_t gaps[GAP_KINDS];
 	uint64_t skip; /* events still to be left out (--itrace=s) */
 	uint64_t lines;
