@@ -12,6 +12,7 @@
 #include "decode/base/error.h"
 #include "decode/time_conv.h"
 #include "host/perf_kernel.h"
+#include "host/ring_bytes.h"
 
 struct aux_ring {
 	const struct perf_kernel *kernel;
@@ -22,13 +23,6 @@ struct aux_ring {
 	uint64_t aux_size;     /* a power of two */
 	bool is_snapshot;
 	bool is_around; /* a snapshot ring that the kernel has been around in */
-};
-
-/** Bytes that are ready: in one piece, or in two where they go around the end. */
-struct ring_bytes {
-	const uint8_t *first, *second;
-	uint64_t first_size, second_size;
-	uint64_t end; /* what the tail becomes once they are safe */
 };
 
 /** How TSC and perf's clock belong together, and what its record TIME_CONV says beyond that. */
