@@ -1,0 +1,147 @@
+#include "correlate/offset_recorded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/pt_offsets.h"
+
+static const char example[] =
+	"{\"version\": 1, \"machines\": [{\"pid\": 106, \"name\": \"vm1\", \"vcpus\": ["
+	"{\"index\": 0, \"tid\": 113, \"tsc\": ["
+	"  {\"time_ns\": 1000, \"offset\": -1000, \"ratio\": 281474976710656, \"frac_bits\": 48},"
+	"  {\"time_ns\": 9000, \"offset\": 500}]},"
+	"{\"index\": 1, \"tid\": 114}]}]}";
+
+static const struct time_conv conv = { .valid = true, .mult = 1 };
+
+static int parse(const char *text, struct offsets_recorded *ret)
+{
+	*ret = (struct offsets_recorded){ 0 };
+	return offsets_recorded_parse((struct bytes){ (const uint8_t *)text, strlen(text) }, ret,
+				      NULL);
+}
+
+static struct vmcs_offsets guest_with(uint64_t offset)
+{
+	struct vmcs_offsets guest = { .vmcs = 1 };
+
+	guest.segments.items = calloc(1, sizeof(*guest.segments.items));
+	assert_non_null(guest.segments.items);
+	guest.segments.items[0] = (struct tsc_segment){ .to = UINT64_MAX,
+							.offset = offset & PT_TSC_MASK,
+							.ratio = TSC_RATIO_ONE };
+	guest.segments.count = guest.segments.room = 1;
+	return guest;
+}
+
+static void vcpus_and_offsets_are_read(void **state)
+{
+	struct offsets_recorded recorded;
+	const struct offset_recorded *vcpu;
+
+	assert_int_equal(parse(example, &recorded), 0);
+	vcpu = offsets_recorded_find(&recorded, 114);
+	assert_non_null(vcpu);
+	assert_int_equal(vcpu->vcpu, 1);
+	assert_int_equal(vcpu->pid, 106);
+	assert_string_equal(vcpu->name, "vm1");
+	assert_false(vcpu->have_offset);
+	assert_null(offsets_recorded_find(&recorded, 115));
+	assert_null(offsets_recorded_find(&recorded, -1));
+	offsets_recorded_free(&recorded);
+}
+
+static void what_agrees_is_exact(void **state)
+{
+	struct vmcs_offsets guest = guest_with((uint64_t)-1002);
+	struct offsets_recorded recorded;
+
+	assert_int_equal(parse(example, &recorded), 0);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, &conv, 160, &guest), 0);
+	assert_true(guest.segments.items[0].offset == ((uint64_t)-1000 & PT_TSC_MASK));
+	assert_int_equal(guest.segments.items[0].source, TSC_RECORDED);
+	assert_true(guest.disagrees); /* the second is not what the packets show */
+	free(guest.segments.items);
+	offsets_recorded_free(&recorded);
+}
+
+static void packets_are_right_against_records(void **state)
+{
+	struct vmcs_offsets guest = guest_with(77777);
+	struct offsets_recorded recorded;
+
+	assert_int_equal(parse(example, &recorded), 0);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, &conv, 160, &guest), 0);
+	assert_true(guest.disagrees);
+	assert_int_equal(guest.segments.items[0].offset, 77777);
+	assert_int_equal(guest.segments.items[0].source, TSC_INFERRED);
+	free(guest.segments.items);
+	offsets_recorded_free(&recorded);
+}
+
+static void records_alone_make_segments(void **state)
+{
+	struct vmcs_offsets guest = { .vmcs = 1 };
+	struct offsets_recorded recorded;
+
+	assert_int_equal(parse(example, &recorded), 0);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, &conv, 160, &guest), 0);
+	assert_int_equal(guest.segments.count, 2);
+	assert_int_equal(guest.segments.items[0].from, 0);
+	assert_int_equal(guest.segments.items[0].to, 9000);
+	assert_int_equal(guest.segments.items[1].offset, 500);
+	assert_false(guest.disagrees);
+	free(guest.segments.items);
+	offsets_recorded_free(&recorded);
+}
+
+static void other_shapes_record_nothing(void **state)
+{
+	static const char *const texts[] = {
+		"{}",
+		"[]",
+		"{\"machines\": 5}",
+		"{\"machines\": [1, {\"vcpus\": [7]}]}",
+		"{\"machines\": [{\"vcpus\": [{\"tid\": 1, \"tsc\": [{\"offset\": \"x\"}]}]}]}",
+		"{\"machines\": [{\"vcpus\": [{\"tid\": 1, \"tsc\": [{\"offset\": 1, "
+		"\"ratio\": -1}]}]}]}",
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct vmcs_offsets guest = { .vmcs = 1 };
+		struct offsets_recorded recorded;
+
+		assert_int_equal(parse(texts[i], &recorded), 0);
+		assert_int_equal(offsets_recorded_use(&recorded, 1, &conv, 160, &guest), 0);
+		assert_int_equal(guest.segments.count, 0);
+		offsets_recorded_free(&recorded);
+	}
+}
+
+static void what_is_no_json_is_an_error(void **state)
+{
+	struct offsets_recorded recorded;
+
+	assert_int_equal(parse("{\"machines\": [", &recorded), -PTVM_BAD_INPUT);
+	offsets_recorded_free(&recorded);
+	assert_int_equal(parse("", &recorded), -PTVM_BAD_INPUT);
+	offsets_recorded_free(&recorded);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(vcpus_and_offsets_are_read),
+		cmocka_unit_test(what_agrees_is_exact),
+		cmocka_unit_test(packets_are_right_against_records),
+		cmocka_unit_test(records_alone_make_segments),
+		cmocka_unit_test(other_shapes_record_nothing),
+		cmocka_unit_test(what_is_no_json_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
