@@ -48,7 +48,7 @@ struct pt_config bench_config(const struct sim_options *options)
 }
 
 /* By way of a file in memory, as any flat file that a user gives. */
-bool bench_add_code(struct machine *machine, uint64_t address, const uint8_t *bytes, size_t size)
+bool bench_add_code(struct machine *machine, uint64_t address, const void *bytes, size_t size)
 {
 	_cleanup_close_ int fd = memfd_create("code", MFD_CLOEXEC);
 	struct ptvm_error error = { 0 };

@@ -41,7 +41,7 @@ struct pt_config bench_config(const struct sim_options *options);
 bool bench_machines_new(struct machines *ret);
 
 /** Give a machine code (copied). False when that fails. */
-bool bench_add_code(struct machine *machine, uint64_t address, const uint8_t *bytes, size_t size);
+bool bench_add_code(struct machine *machine, uint64_t address, const void *bytes, size_t size);
 
 /** Code for the decoder: the host, and one guest that has the code of all (their addresses do not
  * overlap). False when that fails; release with machines_free(). */

@@ -1,0 +1,218 @@
+#include "decode/block.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/flow_bench.h"
+
+enum { KERNEL = 0x81000000 };
+
+struct fixture {
+	struct machines machines;
+	struct code code;
+};
+
+static int set_up(void **state)
+{
+	static struct fixture fixture;
+
+	assert_true(bench_machines_new(&fixture.machines));
+	code_init(&fixture.code, &fixture.machines);
+	*state = &fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	code_free(&fixture->code);
+	machines_free(&fixture->machines);
+	return 0;
+}
+
+/* The host's block at an address, where this code is. */
+static struct block *block_of(struct fixture *fixture, uint64_t ip, const void *bytes, size_t size)
+{
+	assert_true(bench_add_code(fixture->machines.host, ip, bytes, size));
+	return block_get(&fixture->code,
+			 code_space_get(&fixture->code, fixture->machines.host, 0, ip, 64), ip, 0);
+}
+
+static void a_block_runs_through_direct_jumps_to_a_decision(void **state)
+{
+	/* nop; jmp +2; (skipped); call +1; (skipped); je -9 */
+	static const uint8_t bytes[] = { 0x90, 0xeb, 2, 0xcc, 0xcc, 0xe8, 1,
+					 0,    0,    0, 0xcc, 0x74, 0xf3 };
+	struct block *block = block_of(*state, 0x1000, bytes, sizeof(bytes));
+
+	assert_int_equal(block->count, 4);
+	assert_int_equal(block->insns[1].ip, 0x1001);
+	assert_int_equal(block->insns[2].ip, 0x1005);
+	assert_int_equal(block->insns[3].ip, 0x100b);
+	assert_int_equal(block->end, BLOCK_CONDITIONAL);
+	assert_int_equal(block->next, 0x100d);
+	assert_int_equal(block->target, 0x1000);
+	assert_int_equal(block_ip_after(block, 2), 0x1005);
+	assert_int_equal(block_ip_after(block, 4), 0x100d);
+}
+
+static void calls_are_remembered_but_not_those_of_the_next_instruction(void **state)
+{
+	/* call +0; call +1; (skipped); call *%rax */
+	static const uint8_t bytes[] = { 0xe8, 0, 0, 0, 0, 0xe8, 1, 0, 0, 0, 0xcc, 0xff, 0xd0 };
+	struct block *block = block_of(*state, 0x1000, bytes, sizeof(bytes));
+
+	assert_int_equal(block->end, BLOCK_INDIRECT);
+	assert_int_equal(block->push_count, 2);
+	assert_int_equal(block->pushes[0], 0x100a);
+	assert_int_equal(block->pushes[1], 0x100d);
+}
+
+static void each_kind_of_end_is_told(void **state)
+{
+	static const struct {
+		uint8_t bytes[3], size, end;
+	} rows[] = {
+		{ { 0xc3 }, 1, BLOCK_RETURN },
+		{ { 0xff, 0xe0 }, 2, BLOCK_INDIRECT },
+		{ { 0x0f, 0x05 }, 2, BLOCK_FAR },
+		{ { 0x0f, 0x01, 0xc3 }, 3, BLOCK_FAR },
+		{ { 0x90 }, 1, BLOCK_NO_CODE },
+		{ { 0x90, 0x06 }, 2, BLOCK_NO_CODE }, /* no instruction */
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct block *block =
+			block_of(*state, 0x1000 * (i + 1), rows[i].bytes, rows[i].size);
+
+		assert_int_equal(block->end, rows[i].end);
+		assert_int_equal(block->count, 1);
+	}
+}
+
+static void a_long_block_goes_on_in_the_next(void **state)
+{
+	uint8_t bytes[BLOCK_MAX_INSNS + 10];
+	struct block *block;
+
+	memset(bytes, 0x90, sizeof(bytes));
+	block = block_of(*state, 0x1000, bytes, sizeof(bytes));
+	assert_int_equal(block->end, BLOCK_GOES_ON);
+	assert_int_equal(block->count, BLOCK_MAX_INSNS);
+	assert_int_equal(block->next, 0x1000 + BLOCK_MAX_INSNS);
+}
+
+static void a_block_is_made_once_for_each_space(void **state)
+{
+	struct fixture *fixture = *state;
+	struct machine *host = fixture->machines.host;
+	struct code *code = &fixture->code;
+	struct code_space *space = code_space_get(code, host, 5, 0x1000, 64);
+
+	(void)block_of(fixture, 0x1000, "\x40\xc3", 2);
+	assert_ptr_equal(code_space_get(code, host, 5, 0x1000, 64), space);
+	assert_ptr_equal(block_get(code, space, 0x1000, 0), block_get(code, space, 0x1000, 0));
+	assert_ptr_not_equal(code_space_get(code, host, 6, 0x1000, 64), space);
+	assert_ptr_not_equal(code_space_get(code, host, 5, 0x1000, 32), space);
+	assert_ptr_not_equal(code_space_get(code, fixture->machines.guests[0], 5, 0x1000, 64),
+			     space);
+	assert_int_equal(block_get(code, space, 0x1000, 0)->count, 1);
+	space = code_space_get(code, host, 5, 0x1000, 32);
+	assert_int_equal(block_get(code, space, 0x1000, 0)->count, 2);
+}
+
+static void the_kernel_is_one_space_for_all_processes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct machine *host = fixture->machines.host;
+	uint64_t ip = 0xffffffff00000000 | KERNEL;
+
+	assert_ptr_equal(code_space_get(&fixture->code, host, 5, ip, 64),
+			 code_space_get(&fixture->code, host, -1, ip, 64));
+	assert_ptr_not_equal(code_space_get(&fixture->code, host, 5, 0x1000, 64),
+			     code_space_get(&fixture->code, host, 5, ip, 64));
+}
+
+static void many_blocks_are_all_found_again(void **state)
+{
+	enum { COUNT = 5000 };
+	struct fixture *fixture = *state;
+	struct block *blocks[COUNT];
+	struct code_space *space;
+	uint8_t bytes[COUNT];
+
+	memset(bytes, 0xc3, sizeof(bytes));
+	blocks[0] = block_of(fixture, 0x1000, bytes, sizeof(bytes));
+	space = blocks[0]->space;
+	for (uint64_t i = 1; i < COUNT; i++)
+		blocks[i] = block_get(&fixture->code, space, 0x1000 + i, 0);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		assert_int_equal(blocks[i]->ip, 0x1000 + i);
+		assert_ptr_equal(block_get(&fixture->code, space, 0x1000 + i, 0), blocks[i]);
+	}
+	assert_false(code_is_full(&fixture->code));
+	code_trim(&fixture->code);
+	assert_int_equal(fixture->code.arena.total, 0);
+}
+
+static void an_instruction_in_two_pieces_of_code_is_whole(void **state)
+{
+	struct fixture *fixture = *state;
+	struct block *block;
+
+	assert_true(bench_add_code(fixture->machines.host, 0x1003, "\0\0\xc3", 3));
+	block = block_of(fixture, 0x1000, "\xe8\0\0", 3);
+	assert_int_equal(block->count, 2);
+	assert_int_equal(block->insns[0].length, 5);
+	assert_int_equal(block->end, BLOCK_RETURN);
+}
+
+static void a_guest_that_is_not_known_has_no_code(void **state)
+{
+	struct fixture *fixture = *state;
+	struct code_space *space = code_space_get(&fixture->code, NULL, 5, 0x1000, 64);
+
+	assert_int_equal(block_get(&fixture->code, space, 0x1000, 0)->end, BLOCK_NO_CODE);
+	assert_int_equal(block_get(&fixture->code, space, 0x1000, 0)->count, 0);
+}
+
+static void a_jump_label_has_another_form(void **state)
+{
+	/* nop; nop of 5 bytes; ret; (and further on) ret */
+	static const uint8_t bytes[] = { 0x90, 0x0f, 0x1f, 0x44, 0, 0, 0xc3, 0xcc, 0xc3 };
+	struct fixture *fixture = *state;
+	struct block *block = block_of(fixture, 0x1000, bytes, sizeof(bytes)), *variant;
+
+	variant = block_variant(&fixture->code, block, 1, 0x1008);
+	assert_non_null(variant);
+	assert_int_equal(variant->count, 2);
+	assert_int_equal(variant->next, 0x1008);
+	assert_int_equal(variant->insns[1].class, INSN_JMP);
+	assert_int_equal(variant->insns[1].target, 0x1008);
+	assert_memory_equal(variant->insns[1].bytes, "\xe9\2\0\0\0", 5);
+	assert_ptr_equal(block_variant(&fixture->code, block, 1, 0x1008), variant);
+	assert_int_equal(block->insns[1].class, INSN_PLAIN);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(a_block_runs_through_direct_jumps_to_a_decision),
+		TEST(calls_are_remembered_but_not_those_of_the_next_instruction),
+		TEST(each_kind_of_end_is_told),
+		TEST(a_long_block_goes_on_in_the_next),
+		TEST(a_block_is_made_once_for_each_space),
+		TEST(the_kernel_is_one_space_for_all_processes),
+		TEST(many_blocks_are_all_found_again),
+		TEST(an_instruction_in_two_pieces_of_code_is_whole),
+		TEST(a_guest_that_is_not_known_has_no_code),
+		TEST(a_jump_label_has_another_form),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+#include "decode/pt_clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* An MTC every 8 crystal ticks of 84 TSC ticks each; one TSC tick a cycle at CBR 20. */
+static const struct pt_config config = { .tsc = true,
+					 .mtc = true,
+					 .cyc = true,
+					 .mtc_shift = 3,
+					 .ctc_n = 84,
+					 .ctc_d = 1,
+					 .max_nonturbo = 20 };
+
+enum { START = 10000000, CTC = 0x800 };
+
+static void anchor(struct pt_clock *clock)
+{
+	pt_clock_init(clock, &config);
+	pt_clock_tsc(clock, &(struct pt_tsc_group){ .tsc = START, .have_tma = true, .ctc = CTC });
+}
+
+static void before_a_tsc_nothing_is_known(void **state)
+{
+	struct pt_clock clock;
+
+	pt_clock_init(&clock, &config);
+	assert_false(clock.known);
+	pt_clock_mtc(&clock, 1);
+	assert_false(clock.known);
+	assert_int_equal(clock.now, 0);
+}
+
+static void an_mtc_moves_by_whole_periods(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	for (unsigned i = 1; i < 1000; i++) {
+		pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + i));
+		assert_int_equal(clock.now, START + i * 8 * 84);
+	}
+}
+
+static void lost_mtcs_count_up_to_255(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 255));
+	assert_int_equal(clock.now, START + 255 * 8 * 84);
+}
+
+static void cycles_fill_the_time_between(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	pt_clock_cbr(&clock, 10);
+	pt_clock_cyc(&clock, 100);
+	assert_int_equal(clock.now, START + 200);
+	pt_clock_cyc(&clock, 5);
+	assert_int_equal(clock.now, START + 210);
+}
+
+static void the_ratio_is_measured_between_mtcs(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	pt_clock_cbr(&clock, 20);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 1));
+	pt_clock_cyc(&clock, 8 * 84 * 10 / 9);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 2));
+	pt_clock_cyc(&clock, 100);
+	assert_in_range(clock.now - START - 2 * 8 * 84, 89, 91);
+}
+
+static void a_ratio_far_from_cbr_is_not_believed(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	pt_clock_cbr(&clock, 20);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 1));
+	pt_clock_cyc(&clock, 10);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 2));
+	pt_clock_cyc(&clock, 100);
+	assert_int_equal(clock.now, START + 2 * 8 * 84 + 100);
+}
+
+static void time_never_runs_backwards_and_says_so(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	pt_clock_cbr(&clock, 20);
+	pt_clock_cyc(&clock, 1000);
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = START + 900 });
+	assert_int_equal(clock.now, START + 1000);
+	assert_int_equal(clock.corrections, 1);
+	pt_clock_cyc(&clock, 50);
+	assert_int_equal(clock.now, START + 1000);
+	pt_clock_cyc(&clock, 60);
+	assert_int_equal(clock.now, START + 1010);
+}
+
+static void a_tsc_is_extended_to_what_is_near(void **state)
+{
+	const uint64_t high = (uint64_t)5 << 56;
+	struct pt_clock clock;
+
+	pt_clock_init(&clock, &config);
+	clock.reference = high + 1000;
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = 900 });
+	assert_int_equal(clock.now, high + 900);
+	clock.reference = 0;
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = 2000 });
+	assert_int_equal(clock.now, high + 2000);
+}
+
+static void a_tsc_wraps_at_56_bits(void **state)
+{
+	struct pt_clock clock;
+
+	pt_clock_init(&clock, &config);
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = PT_TSC_MASK - 9 });
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = 10 });
+	assert_int_equal(clock.now, PT_TSC_MASK + 11);
+}
+
+static void a_guests_tsc_shows_its_offset_and_the_hosts_time(void **state)
+{
+	const uint64_t offset = (uint64_t)0 - 9000000;
+	struct pt_clock clock;
+	uint64_t found;
+
+	anchor(&clock);
+	pt_clock_tsc(&clock,
+		     &(struct pt_tsc_group){ .tsc = (START + 16 * 84 + 3 + offset) & PT_TSC_MASK,
+					     .have_tma = true,
+					     .ctc = CTC + 16,
+					     .fast = 3,
+					     .guest = true,
+					     .vmcs = 7 });
+	assert_int_equal(clock.now, START + 16 * 84 + 3);
+	assert_true(pt_offsets_find(&clock.offsets, 7, &found));
+	assert_int_equal(found, offset & PT_TSC_MASK);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 3));
+	assert_int_equal(clock.now, START + 3 * 8 * 84);
+}
+
+static void without_crystal_a_known_offset_serves(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	pt_offsets_set(&clock.offsets, 7, 1000);
+	pt_clock_tsc(&clock,
+		     &(struct pt_tsc_group){ .tsc = START + 5000, .guest = true, .vmcs = 7 });
+	assert_int_equal(clock.now, START + 4000);
+}
+
+static void a_guests_tsc_that_nothing_explains_changes_no_time(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = 55, .guest = true, .vmcs = 7 });
+	assert_int_equal(clock.now, START);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 1));
+	assert_int_equal(clock.now, START);
+}
+
+static void after_an_overflow_the_offset_is_better_than_the_crystal(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	pt_offsets_set(&clock.offsets, 7, 1000);
+	pt_clock_doubt(&clock);
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = START + 90001000,
+						     .have_tma = true,
+						     .ctc = CTC + 8,
+						     .guest = true,
+						     .vmcs = 7 });
+	assert_int_equal(clock.now, START + 90000000);
+}
+
+static void crystal_ticks_become_tsc_ticks(void **state)
+{
+	const struct pt_config none = { .ctc_n = 84 }, odd = { .ctc_n = 7, .ctc_d = 3 };
+
+	assert_int_equal(pt_ctc_to_tsc(&none, 100), 0);
+	assert_int_equal(pt_ctc_to_tsc(&odd, 100), 233);
+	assert_int_equal(pt_ctc_to_tsc(&odd, -3), (uint64_t)-7);
+	assert_int_equal(pt_ctc_to_tsc(&odd, (int64_t)3 << 59), (uint64_t)7 << 59);
+}
+
+static void without_tsc_packets_time_is_zero_and_known(void **state)
+{
+	const struct pt_config timeless = { .tsc = false };
+	struct pt_clock clock;
+
+	pt_clock_init(&clock, &timeless);
+	assert_true(clock.known);
+	assert_int_equal(clock.now, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(before_a_tsc_nothing_is_known),
+		cmocka_unit_test(an_mtc_moves_by_whole_periods),
+		cmocka_unit_test(lost_mtcs_count_up_to_255),
+		cmocka_unit_test(cycles_fill_the_time_between),
+		cmocka_unit_test(the_ratio_is_measured_between_mtcs),
+		cmocka_unit_test(a_ratio_far_from_cbr_is_not_believed),
+		cmocka_unit_test(time_never_runs_backwards_and_says_so),
+		cmocka_unit_test(a_tsc_is_extended_to_what_is_near),
+		cmocka_unit_test(a_tsc_wraps_at_56_bits),
+		cmocka_unit_test(a_guests_tsc_shows_its_offset_and_the_hosts_time),
+		cmocka_unit_test(without_crystal_a_known_offset_serves),
+		cmocka_unit_test(a_guests_tsc_that_nothing_explains_changes_no_time),
+		cmocka_unit_test(after_an_overflow_the_offset_is_better_than_the_crystal),
+		cmocka_unit_test(crystal_ticks_become_tsc_ticks),
+		cmocka_unit_test(without_tsc_packets_time_is_zero_and_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

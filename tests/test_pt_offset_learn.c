@@ -1,0 +1,148 @@
+#include "decode/pt_offset_learn.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "tests/flow_bench.h"
+
+/* One TSC tick is one ns of perf's clock; 2 are a crystal tick. */
+static const struct pt_config config = { .conv = { .valid = true, .mult = 1 },
+					 .tsc = true,
+					 .mtc = true,
+					 .mtc_shift = 3,
+					 .ctc_n = 2,
+					 .ctc_d = 1 };
+
+enum { VMCS = 0x123, START = 100000000 };
+
+/* A PSB+ at a host time, in a guest with this offset or (`vmcs` 0) in the host. */
+static void put_psb(struct pt_bytes *bytes, uint64_t host, uint64_t vmcs, uint64_t offset,
+		    bool with_tma)
+{
+	pt_put_psb(bytes);
+	pt_put_value(bytes, PT_TSC, (host + offset) & PT_TSC_MASK);
+	if (with_tma)
+		pt_put(bytes, &(struct pt_packet){ .kind = PT_TMA,
+						   .payload = (host / 2) & 0xffff,
+						   .count = host & 1 });
+	pt_put(bytes, &(struct pt_packet){ .kind = PT_PIP, .payload = 0x1000, .flag = !!vmcs });
+	if (vmcs)
+		pt_put_value(bytes, PT_VMCS, vmcs);
+	pt_put_ip(bytes, PT_FUP, 0x401000, 3);
+	pt_put_value(bytes, PT_PSBEND, 0);
+}
+
+static void assert_offset(const struct pt_offsets *offsets, uint64_t vmcs, uint64_t expected)
+{
+	uint64_t found;
+
+	assert_true(pt_offsets_find(offsets, vmcs, &found));
+	assert_int_equal(found, expected & PT_TSC_MASK);
+}
+
+static void a_queue_that_shows_both_times_tells_the_offset(void **state)
+{
+	struct bench_queue bench = { .room = 0 };
+	struct pt_offsets offsets;
+	struct pt_bytes bytes = { 0 };
+
+	put_psb(&bytes, START, VMCS, (uint64_t)0 - 5000, true);
+	put_psb(&bytes, START + 1000, 0, 0, true);
+	put_psb(&bytes, START + 2000, VMCS, (uint64_t)0 - 5000, true);
+	bench_queue_add(&bench, bytes.data, bytes.size, false);
+	pt_offsets_learn(&bench.queue, 1, &config, &offsets);
+	assert_offset(&offsets, VMCS, (uint64_t)0 - 5000);
+	bench_queue_free(&bench);
+	pt_bytes_free(&bytes);
+}
+
+static void another_queue_may_show_it(void **state)
+{
+	struct bench_queue needy = { .room = 0 }, other = { .room = 0 };
+	struct pt_bytes bytes = { 0 }, host = { 0 };
+	struct aux_queue queues[2];
+	struct pt_offsets offsets;
+
+	put_psb(&bytes, START, VMCS, 77777, true);
+	put_psb(&host, START + 1000, 0, 0, true);
+	put_psb(&host, START + 2000, VMCS, 77777, true);
+	bench_queue_add(&needy, bytes.data, bytes.size, false);
+	bench_queue_add(&other, host.data, host.size, false);
+	queues[0] = needy.queue;
+	queues[1] = other.queue;
+	pt_offsets_learn(queues, 2, &config, &offsets);
+	assert_offset(&offsets, VMCS, 77777);
+	bench_queue_free(&needy);
+	bench_queue_free(&other);
+	pt_bytes_free(&bytes);
+	pt_bytes_free(&host);
+}
+
+static void the_end_of_tracing_gives_it_roughly(void **state)
+{
+	struct bench_queue bench = { .room = 0 };
+	struct pt_offsets offsets;
+	struct pt_bytes bytes = { 0 };
+	uint64_t found;
+
+	put_psb(&bytes, START, VMCS, 1 << 30, false);
+	put_psb(&bytes, START + 1000, VMCS, 1 << 30, false);
+	bench_queue_add(&bench, bytes.data, bytes.size, false);
+	bench.spans[0].stop_ns = START + 1300;
+	pt_offsets_learn(&bench.queue, 1, &config, &offsets);
+	assert_true(pt_offsets_find(&offsets, VMCS, &found));
+	assert_int_equal(found, (1 << 30) - 300);
+	bench_queue_free(&bench);
+	pt_bytes_free(&bytes);
+}
+
+static void the_crystal_of_another_queue_makes_that_exact(void **state)
+{
+	struct bench_queue needy = { .room = 0 }, other = { .room = 0 };
+	struct pt_bytes bytes = { 0 }, host = { 0 };
+	struct aux_queue queues[2];
+	struct pt_offsets offsets;
+
+	put_psb(&bytes, START, VMCS, 1 << 30, true);
+	put_psb(&host, START + 123456, 0, 0, true);
+	bench_queue_add(&needy, bytes.data, bytes.size, false);
+	bench_queue_add(&other, host.data, host.size, false);
+	needy.spans[0].stop_ns = START + 1300;
+	queues[0] = needy.queue;
+	queues[1] = other.queue;
+	pt_offsets_learn(queues, 2, &config, &offsets);
+	assert_offset(&offsets, VMCS, 1 << 30);
+	bench_queue_free(&needy);
+	bench_queue_free(&other);
+	pt_bytes_free(&bytes);
+	pt_bytes_free(&host);
+}
+
+static void nothing_is_learned_where_nothing_tells(void **state)
+{
+	struct bench_queue bench = { .room = 0 };
+	struct pt_offsets offsets;
+	struct pt_bytes bytes = { 0 };
+
+	put_psb(&bytes, START, VMCS, 5, true);
+	bench_queue_add(&bench, bytes.data, bytes.size, false);
+	pt_offsets_learn(&bench.queue, 1, &config, &offsets);
+	assert_int_equal(offsets.count, 0);
+	bench_queue_free(&bench);
+	pt_bytes_free(&bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_queue_that_shows_both_times_tells_the_offset),
+		cmocka_unit_test(another_queue_may_show_it),
+		cmocka_unit_test(the_end_of_tracing_gives_it_roughly),
+		cmocka_unit_test(the_crystal_of_another_queue_makes_that_exact),
+		cmocka_unit_test(nothing_is_learned_where_nothing_tells),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

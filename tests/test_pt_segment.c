@@ -1,0 +1,186 @@
+#include "decode/pt_segment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "decode/base/error.h"
+#include "tests/flow_bench.h"
+
+static const struct pt_config config = {
+	.tsc = true, .mtc = true, .mtc_shift = 3, .ctc_n = 2, .ctc_d = 1
+};
+
+/* A PSB+ in the host with this TSC, and a few branches. */
+static void put_stretch(struct pt_bytes *bytes, uint64_t tsc)
+{
+	pt_put_psb(bytes);
+	pt_put_value(bytes, PT_TSC, tsc);
+	pt_put(bytes, &(struct pt_packet){ .kind = PT_PIP, .payload = 0x1000 });
+	pt_put_ip(bytes, PT_FUP, 0x401000, 3);
+	pt_put_value(bytes, PT_PSBEND, 0);
+	for (int i = 0; i < 20; i++)
+		pt_put(bytes, &(struct pt_packet){ .kind = PT_TNT, .count = 3, .payload = 5 });
+}
+
+static size_t count_segments(const struct aux_queue *queue, uint64_t min_size)
+{
+	struct pt_segment segment;
+	uint64_t position = 0;
+	struct pt_walk walk;
+	size_t count = 0;
+
+	pt_walk_init(&walk, queue, &config, NULL, min_size);
+	while (!pt_walk_next(&walk, &segment)) {
+		assert_int_equal(segment.from, position);
+		assert_int_equal(segment.fresh, position == 0);
+		assert_int_equal(segment.to_psb, segment.to != queue->size);
+		if (segment.to_psb)
+			assert_true(segment.to - segment.from >= min_size);
+		position = segment.to;
+		count++;
+	}
+	assert_int_equal(position, queue->size);
+	return count;
+}
+
+static void segments_cover_the_queue_from_psb_to_psb(void **state)
+{
+	struct bench_queue bench = { .room = 0 };
+	struct pt_bytes bytes = { 0 };
+	size_t one;
+
+	put_stretch(&bytes, 1000);
+	one = bytes.size;
+	for (uint64_t i = 1; i < 10; i++)
+		put_stretch(&bytes, 1000 + i);
+	bench_queue_add(&bench, bytes.data, bytes.size, false);
+	assert_int_equal(count_segments(&bench.queue, 0), 10);
+	assert_int_equal(count_segments(&bench.queue, one), 10);
+	assert_int_equal(count_segments(&bench.queue, one + 1), 5);
+	assert_int_equal(count_segments(&bench.queue, 3 * one), 4);
+	assert_int_equal(count_segments(&bench.queue, UINT64_MAX), 1);
+	bench_queue_free(&bench);
+	pt_bytes_free(&bytes);
+}
+
+static void a_segment_begins_with_clock_and_context_of_the_former(void **state)
+{
+	struct bench_queue bench = { .room = 0 };
+	struct pt_bytes bytes = { 0 };
+	struct pt_segment segment;
+	struct pt_walk walk;
+
+	put_stretch(&bytes, 1000);
+	pt_put_value(&bytes, PT_VMCS, 0x123);
+	pt_put(&bytes, &(struct pt_packet){ .kind = PT_PIP, .payload = 0x2000, .flag = true });
+	pt_put_value(&bytes, PT_MODE_EXEC, 2);
+	put_stretch(&bytes, 2000);
+	bench_queue_add(&bench, bytes.data, bytes.size, false);
+	pt_walk_init(&walk, &bench.queue, &config, NULL, 0);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_false(segment.clock.known);
+	assert_int_equal(segment.context.vmcs, PT_NO_VMCS);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_int_equal(segment.clock.now, 1000);
+	assert_int_equal(segment.context.vmcs, 0x123);
+	assert_int_equal(segment.context.cr3, 0x2000);
+	assert_int_equal(segment.context.bits, 32);
+	assert_true(segment.context.nr);
+	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
+	assert_int_equal(walk.clock.now, 2000);
+	bench_queue_free(&bench);
+	pt_bytes_free(&bytes);
+}
+
+static void a_loss_begins_a_fresh_segment(void **state)
+{
+	struct bench_queue bench = { .room = 0 };
+	struct pt_bytes bytes = { 0 };
+	struct pt_segment segment;
+	struct pt_walk walk;
+
+	put_stretch(&bytes, 1000);
+	bench_queue_add(&bench, bytes.data, bytes.size, false);
+	bench_queue_add(&bench, bytes.data, bytes.size, true);
+	pt_walk_init(&walk, &bench.queue, &config, NULL, UINT64_MAX);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_int_equal(segment.to, bytes.size);
+	assert_false(segment.to_psb || segment.lost);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_int_equal(segment.from, bytes.size);
+	assert_true(segment.fresh && segment.lost);
+	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
+	bench_queue_free(&bench);
+	pt_bytes_free(&bytes);
+}
+
+static void behind_a_bad_byte_the_walk_goes_on_at_the_next_psb(void **state)
+{
+	struct bench_queue bench = { .room = 0 };
+	struct pt_bytes bytes = { 0 };
+	struct pt_segment segment;
+	struct pt_walk walk;
+
+	put_stretch(&bytes, 1000);
+	pt_put_bytes(&bytes, "\xc9", 1);
+	pt_put_value(&bytes, PT_TSC, 9999); /* is not to be believed */
+	put_stretch(&bytes, 2000);
+	bench_queue_add(&bench, bytes.data, bytes.size, false);
+	pt_walk_init(&walk, &bench.queue, &config, NULL, 0);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_int_equal(segment.clock.now, 1000);
+	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
+	assert_int_equal(walk.clock.now, 2000);
+	bench_queue_free(&bench);
+	pt_bytes_free(&bytes);
+}
+
+static void a_snapshot_begins_at_its_first_psb(void **state)
+{
+	struct pt_config snapshot = config;
+	struct bench_queue bench = { .room = 0 };
+	struct pt_bytes bytes = { 0 };
+	struct pt_segment segment;
+	struct pt_walk walk;
+
+	snapshot.snapshot = true;
+	pt_put_bytes(&bytes, "\x81\xc9\x59", 3);
+	put_stretch(&bytes, 1000);
+	bench_queue_add(&bench, bytes.data, bytes.size, false);
+	pt_walk_init(&walk, &bench.queue, &snapshot, NULL, 0);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_int_equal(segment.from, 3);
+	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
+	bench_queue_free(&bench);
+	pt_bytes_free(&bytes);
+}
+
+static void an_empty_queue_has_an_empty_segment(void **state)
+{
+	const struct aux_queue queue = { 0 };
+	struct pt_segment segment;
+	struct pt_walk walk;
+
+	pt_walk_init(&walk, &queue, &config, NULL, 0);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_int_equal(segment.from, segment.to);
+	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(segments_cover_the_queue_from_psb_to_psb),
+		cmocka_unit_test(a_segment_begins_with_clock_and_context_of_the_former),
+		cmocka_unit_test(a_loss_begins_a_fresh_segment),
+		cmocka_unit_test(behind_a_bad_byte_the_walk_goes_on_at_the_next_psb),
+		cmocka_unit_test(a_snapshot_begins_at_its_first_psb),
+		cmocka_unit_test(an_empty_queue_has_an_empty_segment),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

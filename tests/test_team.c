@@ -1,0 +1,222 @@
+#include "decode/team.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "decode/base/cleanup.h"
+#include "decode/script_setup.h"
+#include "decode/timeline.h"
+#include "tests/flow_bench.h"
+
+/* A queue is long enough for some segments. */
+enum { QUEUES = 3, INSTRUCTIONS = 200000, SEGMENTS_BYTES = 100 << 10 };
+
+/* Three CPUs that run the same program, each in its own way. */
+struct fixture {
+	struct sim_vm vms[QUEUES];
+	struct bench_queue benches[QUEUES];
+	struct aux_queue queues[QUEUES];
+	struct pt_config config;
+	struct machines machines;
+	struct print_config print;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	for (unsigned i = 0; i < QUEUES; i++) {
+		struct sim_options options = sim_options_plain(1);
+
+		options.guests = 1;
+		options.instructions = INSTRUCTIONS + i * 5000;
+		options.pt.psb_bytes = 2048;
+		options.pt.cyc_threshold = (uint8_t)(i * 10);
+		sim_vm_run(&options, &fixture->vms[i]);
+		assert_true(fixture->vms[i].pt.out.size > SEGMENTS_BYTES);
+		bench_queue_add(&fixture->benches[i], fixture->vms[i].pt.out.data,
+				fixture->vms[i].pt.out.size, false);
+		fixture->queues[i] = fixture->benches[i].queue;
+		fixture->queues[i].index = i;
+		fixture->queues[i].cpu = (int32_t)i;
+		fixture->queues[i].tid = fixture->queues[i].pid = -1;
+		fixture->config = bench_config(&options);
+	}
+	assert_true(bench_machines(&fixture->vms[0], &fixture->machines));
+	fixture->config.conv = (struct time_conv){ .valid = true, .mult = 1 };
+	fixture->print = (struct print_config){
+		.fields = FIELD_CPU | FIELD_TIME | FIELD_IP | FIELD_NR,
+		.nanoseconds = true,
+		.modifier = "",
+		.pt = &fixture->config,
+		.machines = &fixture->machines,
+	};
+	fixture->print.style = (struct block_style){ .fields = fixture->print.fields, .lead = "" };
+	assert_int_equal(itrace_parse("i0nse", &fixture->print.itrace, NULL), 0);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	machines_free(&fixture->machines);
+	for (unsigned i = 0; i < QUEUES; i++) {
+		bench_queue_free(&fixture->benches[i]);
+		sim_vm_free(&fixture->vms[i]);
+	}
+	free(fixture);
+	return 0;
+}
+
+/* All lines; the caller frees them. */
+static char *print(const struct fixture *fixture, unsigned threads, uint64_t max_lines,
+		   struct timeline_result *result)
+{
+	_cleanup_close_ int fd = memfd_create("lines", MFD_CLOEXEC);
+	const struct timeline_output output = { fd, max_lines, threads };
+	struct ptvm_error error = { 0 };
+	off_t size;
+	char *lines;
+
+	if (timeline_print(fixture->queues, QUEUES, &fixture->print, &output, result, &error))
+		fail_msg("%s", error.message);
+	size = lseek(fd, 0, SEEK_END);
+	lines = calloc(1, (size_t)size + 1);
+	assert_non_null(lines);
+	assert_int_equal(pread(fd, lines, (size_t)size, 0), size);
+	return lines;
+}
+
+static void assert_same_for_all_threads(const struct fixture *fixture)
+{
+	static const unsigned threads[] = { 2, 7 };
+	struct timeline_result one, many;
+	char *expected = print(fixture, 1, 0, &one);
+
+	assert_true(strlen(expected) > 1000);
+	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
+		char *found = print(fixture, threads[i], 0, &many);
+
+		assert_true(!strcmp(found, expected));
+		assert_int_equal(many.insns, one.insns);
+		assert_memory_equal(many.gaps, one.gaps, sizeof(one.gaps));
+		assert_int_equal(many.corrections, one.corrections);
+		free(found);
+	}
+	free(expected);
+}
+
+static void threads_change_nothing(void **state)
+{
+	assert_same_for_all_threads(*state);
+}
+
+static void threads_change_nothing_of_branches(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->print.itrace = (struct itrace){ .branches = true };
+	fixture->print.fields |= FIELD_ADDR | FIELD_FLAGS;
+	fixture->print.style.fields = fixture->print.fields;
+	assert_same_for_all_threads(fixture);
+}
+
+static void threads_change_nothing_where_lines_build_on_each_other(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(itrace_parse("i100i", &fixture->print.itrace, NULL), 0);
+	assert_same_for_all_threads(fixture);
+}
+
+static void every_instruction_has_its_line_and_times_rise(void **state)
+{
+	struct fixture *fixture = *state;
+	struct timeline_result result;
+	uint64_t insns = 0, lines = 0, last = 0;
+	char *text = print(fixture, 2, 0, &result);
+
+	for (unsigned i = 0; i < QUEUES; i++)
+		insns += fixture->vms[i].truth.count;
+	for (char *p = text, *line; (line = strsep(&p, "\n")) && *line; lines++) {
+		uint64_t seconds, ns;
+
+		if (sscanf(line, " [%*d] %*s %" SCNu64 ".%" SCNu64, &seconds, &ns) != 2)
+			fail_msg("'%s'", line);
+		assert_true(seconds * 1000000000 + ns >= last);
+		last = seconds * 1000000000 + ns;
+	}
+	assert_int_equal(result.insns, insns);
+	assert_int_equal(lines, insns);
+	free(text);
+}
+
+static void a_limit_of_lines_cuts_the_same_text(void **state)
+{
+	struct timeline_result result;
+	char *whole = print(*state, 2, 0, &result);
+
+	for (uint64_t lines = 1; lines < 100000; lines *= 10) {
+		char *part = print(*state, 2, lines, &result);
+		uint64_t count = 0;
+
+		assert_true(!strncmp(whole, part, strlen(part)));
+		for (char *p = part; (p = strchr(p, '\n')); p++)
+			count++;
+		assert_int_equal(count, lines);
+		free(part);
+	}
+	free(whole);
+}
+
+static void a_team_that_is_freed_early_leaves_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (unsigned threads = 1; threads < 8; threads++) {
+		struct team team;
+
+		assert_int_equal(
+			team_init(&team, fixture->queues, QUEUES, &fixture->print, threads), 0);
+		assert_non_null(team_lines(&team, &team.lanes[1]));
+		team_free(&team);
+	}
+}
+
+static void unwanted_cpus_have_no_lane(void **state)
+{
+	struct fixture *fixture = *state;
+	struct team team;
+
+	assert_int_equal(number_ranges_parse("1", &fixture->print.cpus, NULL), 0);
+	assert_int_equal(team_init(&team, fixture->queues, QUEUES, &fixture->print, 2), 0);
+	assert_int_equal(team.lane_count, 1);
+	assert_ptr_equal(team.lanes[0].walk.cursor.queue, &fixture->queues[1]);
+	team_free(&team);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(threads_change_nothing),
+		TEST(threads_change_nothing_of_branches),
+		TEST(threads_change_nothing_where_lines_build_on_each_other),
+		TEST(every_instruction_has_its_line_and_times_rise),
+		TEST(a_limit_of_lines_cuts_the_same_text),
+		TEST(a_team_that_is_freed_early_leaves_nothing),
+		TEST(unwanted_cpus_have_no_lane),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
