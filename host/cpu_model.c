@@ -22,7 +22,7 @@ static void read_line(const char *line, struct cpu_model *cpu)
 	const char *value;
 
 	if ((value = value_of(line, "vendor_id")))
-		cpu->is_intel = !strcmp(value, "GenuineIntel");
+		(void)snprintf(cpu->vendor, sizeof(cpu->vendor), "%s", value);
 	else if ((value = value_of(line, "cpu family")))
 		cpu->family = (unsigned)atoi(value);
 	else if ((value = value_of(line, "model")))
@@ -44,6 +44,7 @@ void cpu_model_read(const struct roots *roots, struct cpu_model *ret)
 	(void)kernel_file_read(text, sizeof(text), "%s/cpuinfo", roots->proc);
 	while ((line = strsep(&rest, "\n")) && line[0])
 		read_line(line, ret);
+	ret->is_intel = !strcmp(ret->vendor, "GenuineIntel");
 }
 
 static bool is_one_of(unsigned model, const unsigned *models, size_t count)

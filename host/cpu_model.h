@@ -6,7 +6,7 @@
 #include "host/roots.h"
 
 struct cpu_model {
-	char name[64];
+	char name[64], vendor[16];
 	unsigned family, model, stepping;
 	bool is_intel;
 	bool is_virtual; /* there is a hypervisor below us */

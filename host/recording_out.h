@@ -18,6 +18,7 @@ struct recording_event {
 	const void *attr; /* RECORDING_ATTR_SIZE bytes */
 	const uint64_t *ids;
 	size_t id_count;
+	const char *name; /* told in a feature, see recording_features.h */
 };
 
 /** A feature section; `number` 1 to 255, but not that of the trace's index, which is written

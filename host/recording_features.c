@@ -1,0 +1,267 @@
+#include "host/recording_features.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "host/cpu_model.h"
+#include "host/kernel_file.h"
+
+/* Numbers that perf gave to features. */
+enum {
+	HOSTNAME = 3,
+	OSRELEASE = 4,
+	VERSION = 5,
+	ARCH = 6,
+	NRCPUS = 7,
+	CPUDESC = 8,
+	CPUID = 9,
+	TOTAL_MEM = 10,
+	CMDLINE = 11,
+	EVENT_DESC = 12,
+	PMU_MAPPINGS = 16,
+	SAMPLE_TIME = 21,
+	STRING_ALIGN = 64,
+};
+
+/* All of a section goes to memory; errors of it are seen when it is closed. */
+struct section {
+	FILE *file;
+	char *data;
+	size_t size;
+};
+
+static int section_open(struct section *section)
+{
+	section->file = open_memstream(&section->data, &section->size);
+	return section->file ? 0 : -PTVM_NO_MEMORY;
+}
+
+static int section_add(struct section *section, unsigned number,
+		       struct recording_features *features)
+{
+	int failed = ferror(section->file);
+
+	if (fclose(section->file) || failed) {
+		free(section->data);
+		return -PTVM_NO_MEMORY;
+	}
+	assert(features->count < RECORDING_MAX_FEATURES);
+	features->items[features->count++] =
+		(struct recording_feature){ number, section->data, section->size };
+	return 0;
+}
+
+static void put_u32(struct section *section, uint32_t value)
+{
+	(void)fwrite(&value, sizeof(value), 1, section->file);
+}
+
+static void put_u64(struct section *section, uint64_t value)
+{
+	(void)fwrite(&value, sizeof(value), 1, section->file);
+}
+
+/* A length, and as many bytes: the text, a NUL, and NULs up to the next multiple of 64. */
+static void put_string(struct section *section, const char *text)
+{
+	size_t length = strlen(text) + 1;
+	size_t padded = (length + STRING_ALIGN - 1) / STRING_ALIGN * STRING_ALIGN;
+
+	put_u32(section, (uint32_t)padded);
+	(void)fwrite(text, 1, length, section->file);
+	for (; length < padded; length++)
+		(void)fputc(0, section->file);
+}
+
+static int add_string(struct recording_features *features, unsigned number, const char *text)
+{
+	struct section section;
+	int r = section_open(&section);
+
+	if (r)
+		return r;
+	put_string(&section, text);
+	return section_add(&section, number, features);
+}
+
+static int add_cpu_count(struct recording_features *features)
+{
+	struct section section;
+	int r = section_open(&section);
+
+	if (r)
+		return r;
+	put_u32(&section, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
+	put_u32(&section, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+	return section_add(&section, NRCPUS, features);
+}
+
+static int add_cpu(struct recording_features *features, const struct roots *roots)
+{
+	struct cpu_model cpu;
+	char text[100];
+	int r;
+
+	cpu_model_read(roots, &cpu);
+	(void)snprintf(text, sizeof(text), "%s,%u,%u,%u", cpu.vendor, cpu.family, cpu.model,
+		       cpu.stepping);
+	r = add_string(features, CPUDESC, cpu.name);
+	return r ? r : add_string(features, CPUID, text);
+}
+
+static int add_memory(struct recording_features *features, const struct roots *roots)
+{
+	char text[128];
+	unsigned long long kib = 0;
+	struct section section;
+	int r = section_open(&section);
+
+	if (r)
+		return r;
+	(void)kernel_file_read(text, sizeof(text), "%s/meminfo", roots->proc);
+	(void)sscanf(text, "MemTotal: %llu", &kib);
+	put_u64(&section, kib);
+	return section_add(&section, TOTAL_MEM, features);
+}
+
+static int add_command_line(struct recording_features *features,
+			    const struct recording_facts *facts)
+{
+	struct section section;
+	int r = section_open(&section);
+
+	if (r)
+		return r;
+	put_u32(&section, (uint32_t)facts->argc);
+	for (int i = 0; i < facts->argc; i++)
+		put_string(&section, facts->argv[i]);
+	return section_add(&section, CMDLINE, features);
+}
+
+static int add_events(struct recording_features *features, const struct recording_facts *facts)
+{
+	const struct recording_event *event;
+	struct section section;
+	int r = section_open(&section);
+
+	if (r)
+		return r;
+	put_u32(&section, (uint32_t)facts->event_count);
+	put_u32(&section, RECORDING_ATTR_SIZE);
+	for (event = facts->events; event < facts->events + facts->event_count; event++) {
+		(void)fwrite(event->attr, 1, RECORDING_ATTR_SIZE, section.file);
+		put_u32(&section, (uint32_t)event->id_count);
+		put_string(&section, event->name);
+		(void)fwrite(event->ids, sizeof(uint64_t), event->id_count, section.file);
+	}
+	return section_add(&section, EVENT_DESC, features);
+}
+
+/* Each PMU with a type, after a place for their count. Returns the count. */
+static uint32_t put_pmus(struct section *section, const struct roots *roots)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	uint32_t count = 0;
+	DIR *directory;
+	int64_t type;
+
+	(void)snprintf(path, sizeof(path), "%s/bus/event_source/devices", roots->sys);
+	put_u32(section, 0);
+	directory = opendir(path);
+	while (directory && (entry = readdir(directory))) {
+		if (entry->d_name[0] == '.' ||
+		    kernel_file_number(&type, "%s/%s/type", path, entry->d_name))
+			continue;
+		put_u32(section, (uint32_t)type);
+		put_string(section, entry->d_name);
+		count++;
+	}
+	if (directory)
+		(void)closedir(directory);
+	return count;
+}
+
+static int add_pmus(struct recording_features *features, const struct roots *roots)
+{
+	struct section section;
+	uint32_t count;
+	int r = section_open(&section);
+
+	if (r)
+		return r;
+	count = put_pmus(&section, roots);
+	r = section_add(&section, PMU_MAPPINGS, features);
+	if (!r)
+		memcpy(section.data, &count, sizeof(count));
+	return r;
+}
+
+static int add_times(struct recording_features *features, const struct recording_facts *facts)
+{
+	struct section section;
+	int r = section_open(&section);
+
+	if (r)
+		return r;
+	put_u64(&section, facts->first_ns);
+	put_u64(&section, facts->last_ns);
+	return section_add(&section, SAMPLE_TIME, features);
+}
+
+static int add_all(const struct roots *roots, const struct recording_facts *facts,
+		   struct recording_features *features)
+{
+	struct utsname name;
+	int r;
+
+	if (uname(&name))
+		memset(&name, 0, sizeof(name));
+	r = add_string(features, HOSTNAME, name.nodename);
+	if (!r)
+		r = add_string(features, OSRELEASE, name.release);
+	if (!r)
+		r = add_string(features, VERSION, facts->version);
+	if (!r)
+		r = add_string(features, ARCH, name.machine);
+	if (!r)
+		r = add_cpu_count(features);
+	if (!r)
+		r = add_cpu(features, roots);
+	if (!r)
+		r = add_memory(features, roots);
+	if (!r)
+		r = add_command_line(features, facts);
+	if (!r)
+		r = add_events(features, facts);
+	if (!r)
+		r = add_pmus(features, roots);
+	if (!r)
+		r = add_times(features, facts);
+	return r;
+}
+
+int recording_features_make(const struct roots *roots, const struct recording_facts *facts,
+			    struct recording_features *ret)
+{
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	r = add_all(roots, facts, ret);
+	if (r)
+		recording_features_free(ret);
+	return r;
+}
+
+void recording_features_free(struct recording_features *features)
+{
+	for (size_t i = 0; i < features->count; i++)
+		free((void *)(uintptr_t)features->items[i].data);
+	features->count = 0;
+}

@@ -1,0 +1,37 @@
+/* What a recording says of the machine it was made on and of itself: the feature sections that perf
+ * writes, as far as a decoder needs them, or a reader wants to know. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/recording_out.h"
+#include "host/roots.h"
+
+enum { RECORDING_MAX_FEATURES = 16 };
+
+/** Zero-initialise before use. */
+struct recording_features {
+	struct recording_feature items[RECORDING_MAX_FEATURES]; /* in order of their numbers */
+	size_t count;
+};
+
+/** What only the recorder knows. */
+struct recording_facts {
+	const char *version; /* of ptvm */
+	int argc;            /* the command line */
+	char *const *argv;
+	const struct recording_event *events;
+	size_t event_count;
+	uint64_t first_ns, last_ns; /* perf's clock, of the first and last record */
+};
+
+/**
+ * Collect the features.
+ * Returns 0 or -PTVM_NO_MEMORY; release with recording_features_free().
+ */
+int recording_features_make(const struct roots *roots, const struct recording_facts *facts,
+			    struct recording_features *ret);
+
+/** Accepts zeroes. */
+void recording_features_free(struct recording_features *features);
