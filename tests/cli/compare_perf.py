@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""compare_perf.py PTVM: what ptvm script prints, byte by byte, against the installed perf; prints TAP.
+
+On examples/vm-small. Left out is what perf gets wrong there: names of threads near a context switch of CPU 0, times
+of a guest whose clock it does not know, and the bytes that it repeats where tracing begins."""
+import itertools
+import pathlib
+import shutil
+import subprocess
+import sys
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+RECORDING = PROJECT / "examples/vm-small"
+GUEST = RECORDING / "kcore_dir__106"
+FILES = ["-i", RECORDING, "--guestkallsyms", GUEST / "kallsyms", "--guestmodules", GUEST / "modules"]
+
+EVENTS = ["b", "i1i", "i0ns", "i100i", "c", "cr", "p", "bep", "bi100i", "pxwIe"]
+FIELDS = ["comm,ip,sym", "comm,pid,tid,ip", "tid,cpu,ip", "addr", "event,period,ip,sym,symoff", "ip,sym,symoff,addr",
+          "event,ip,addr,flags", "comm,cpu,event,period,synth,ip", "sym"]
+MORE = [
+    ["--call-trace", "-F", "-time,-dso", "--host-only", "-C", "1"],
+    ["--show-task-events", "--show-mmap-events", "--show-switch-events", "--itrace=e"],
+    ["--show-switch-events", "--itrace=p", "--reltime", "--ns"],
+    ["--show-switch-events", "--itrace=p", "--deltatime"],
+    ["--itrace=b", "-F", "-comm,-time,-dso", "-C", "1"],
+    ["--itrace=b", "-F", "+flags", "-F", "-time,-dso", "-C", "1"],
+    ["--itrace=i1i", "-F", "ip", "-F", "+sym"],
+    ["--itrace=p"],
+]
+
+
+def output(command):
+    """Lines of a command, the names of the guest's kernel alike: perf knows only one guest here."""
+    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    return run.stdout.decode(errors="replace").replace("kallsyms.106]", "kallsyms]").split("\n")
+
+
+def by_host(lines):
+    """perf has no --host-only; and it shows calls of a guest without depth."""
+    return [line for line in lines if ":113 " not in line]
+
+
+def difference(ptvm, args):
+    host_only = "--host-only" in args
+    theirs = output(["perf", "script", *FILES, *(arg for arg in args if arg != "--host-only")])
+    ours = output([ptvm, "script", *FILES, *args])
+    if host_only:  # perf has the depth of host and guest together: the names count
+        theirs = [line.split() for line in by_host(theirs)]
+        ours = [line.split() for line in ours]
+    for at, (found, expected) in enumerate(itertools.zip_longest(ours, theirs)):
+        if found != expected:
+            return f"line {at}: found {found!r}, perf has {expected!r}"
+    return None
+
+
+def main():
+    cases = [["--itrace=" + events, "-F", fields, "-C", "1"] for events in EVENTS for fields in FIELDS] + MORE
+    if not shutil.which("perf"):
+        print("1..0 # SKIP no perf")
+        return
+    print(f"1..{len(cases)}")
+    failed = 0
+    for number, args in enumerate(cases, 1):
+        found = difference(sys.argv[1], args)
+        failed += bool(found)
+        print(f"{'not ok' if found else 'ok'} {number} - {' '.join(args)}")
+        if found:
+            print(f"{' '.join(args)}: {found[:1000]}", file=sys.stderr)
+        sys.stdout.flush()
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

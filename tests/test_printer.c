@@ -1,0 +1,223 @@
+/* printer: lines of hand-made flow items, where no code is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/printer.h"
+
+struct bench {
+	struct pt_config pt;
+	struct print_config config;
+	struct machines machines;
+	struct aux_queue queue;
+	struct code code;
+	struct flow_code where;
+	struct printer printer;
+	struct flow_batch batch;
+};
+
+static struct bench *bench_new(uint32_t fields, const char *letters)
+{
+	struct bench *bench = test_calloc(1, sizeof(*bench));
+	struct ptvm_error error = { 0 };
+
+	assert_int_equal(itrace_parse(letters, &bench->config.itrace, &error), 0);
+	bench->machines.host = machine_new(0, false);
+	bench->machines.one_for_all = true;
+	bench->pt.have_event_trace = true;
+	bench->pt.tsc = true;
+	bench->config.fields = fields;
+	bench->config.modifier = ":k";
+	bench->config.name_width = 12;
+	bench->config.pt = &bench->pt;
+	bench->config.style = (struct block_style){ .fields = fields, .lead = "" };
+	bench->config.machines = &bench->machines;
+	bench->queue = (struct aux_queue){ .cpu = 1, .pid = 7, .tid = 8 };
+	code_init(&bench->code, &bench->machines);
+	bench->where = (struct flow_code){ .code = &bench->code, .pid = 7 };
+	printer_init(&bench->printer, &bench->config, &bench->queue, &bench->where);
+	return bench;
+}
+
+static void bench_free(struct bench *bench)
+{
+	printer_free(&bench->printer);
+	text_free(&bench->printer.out);
+	code_free(&bench->code);
+	machines_free(&bench->machines);
+	test_free(bench);
+}
+
+static void add(struct bench *bench, enum flow_kind kind, uint64_t value)
+{
+	struct flow_item item = { .kind = (uint8_t)kind };
+
+	item.value = value;
+	bench->batch.items[bench->batch.count++] = item;
+}
+
+static void add_context(struct bench *bench, struct pt_context context)
+{
+	add(bench, FLOW_CONTEXT, bench->batch.context_count);
+	bench->batch.contexts[bench->batch.context_count++] = context;
+}
+
+static void add_event(struct bench *bench, enum pt_packet_kind kind, unsigned extra, uint8_t flags,
+		      uint64_t ip, uint64_t payload)
+{
+	add(bench, FLOW_EVENT, ip);
+	bench->batch.items[bench->batch.count - 1].count = kind;
+	bench->batch.items[bench->batch.count - 1].extra = (uint16_t)extra;
+	bench->batch.items[bench->batch.count - 1].flags = flags;
+	add(bench, FLOW_VALUE, payload);
+}
+
+static void prints(struct bench *bench, const char *expected)
+{
+	printer_print(&bench->printer, &bench->batch);
+	text_putc(&bench->printer.out, 0);
+	assert_string_equal(bench->printer.out.data, expected);
+	bench_free(bench);
+}
+
+static const struct pt_context host = { .bits = 64, .vmcs = UINT64_MAX };
+static const struct pt_context guest = { .bits = 64, .nr = true, .vmcs = 0x1000 };
+
+static void tracing_begins_and_ends(void **state)
+{
+	struct bench *bench = bench_new(FIELD_FLAGS | FIELD_IP | FIELD_ADDR, "b");
+
+	add_context(bench, host);
+	add(bench, FLOW_BEGIN, 0x1000);
+	add(bench, FLOW_ASYNC, 0x2000);
+	add(bench, FLOW_END_ASYNC, 0);
+	prints(bench, "  tr strt                               0 =>             1000\n"
+		      "  hw int                             1000 =>             2000\n"
+		      "  tr end  async                      2000 =>                0\n");
+}
+
+static void a_vm_exit_is_two_halves(void **state)
+{
+	struct bench *bench = bench_new(FIELD_NR | FIELD_IP | FIELD_ADDR, "b");
+
+	add_context(bench, guest);
+	add(bench, FLOW_BEGIN, 0x1000);
+	add_context(bench, host);
+	add(bench, FLOW_ASYNC, 0x2000);
+	prints(bench, "guest                 0 =>             1000\n"
+		      "guest              1000 =>                0\n"
+		      "host                 0 =>             2000\n");
+}
+
+static void the_letters_choose_branches(void **state)
+{
+	struct bench *bench = bench_new(FIELD_IP | FIELD_ADDR, "c");
+
+	add_context(bench, host);
+	add(bench, FLOW_BEGIN, 0x1000);
+	add(bench, FLOW_ASYNC, 0x2000);
+	prints(bench, "             1000 =>             2000\n");
+}
+
+static void events_have_words(void **state)
+{
+	struct bench *bench = bench_new(FIELD_EVENT | FIELD_SYNTH | FIELD_IP, "wp");
+
+	add_context(bench, host);
+	add_event(bench, PT_PTW, 0, FLOW_TAKEN, 0x1234, 0xbeef);
+	add_event(bench, PT_CBR, 0, 0, 0, 24);
+	add_event(bench, PT_PWRX, 0, 0, 0, 0x136);
+	prints(bench, "     ptwrite:  IP: 1 payload: 0xbeef                         1234\n"
+		      "         cbr:  cbr: 24 freq: 2400 MHz                           0\n"
+		      "        pwrx:  deepest cstate: 6 last cstate: 3 wake reason: 0x1            "
+		      "     0\n");
+}
+
+static void the_data_of_a_control_flow_event_comes_with_it(void **state)
+{
+	struct bench *bench = bench_new(FIELD_EVENT | FIELD_SYNTH, "I");
+
+	add_context(bench, host);
+	add_event(bench, PT_EVD, 0, 0, 0, 0xabc0);
+	add_event(bench, PT_EVD, 9, 0, 0, 1);
+	add_event(bench, PT_CFE, 14, FLOW_TAKEN, 0x1000, 1);
+	add_event(bench, PT_CFE, 0, 0, 0x1000, 2);
+	prints(bench, "         evt:  cfe: INTR IP: 1 vector: 14 PFA: 0xabc0 EVD_9: 0x1\n"
+		      "         evt:  cfe: IRET IP: 0 vector: 0        \n");
+}
+
+static void the_interrupt_flag_changes_by_a_branch_or_without(void **state)
+{
+	struct bench *bench = bench_new(FIELD_EVENT | FIELD_SYNTH | FIELD_FLAGS, "Ib");
+	struct pt_context clear = host;
+
+	clear.if_clear = true;
+	add_context(bench, host);
+	add(bench, FLOW_BEGIN, 0x1000);
+	add_context(bench, clear);
+	add(bench, FLOW_ASYNC, 0x2000);
+	add_context(bench, host);
+	prints(bench, "  branches:k:   tr strt               \n"
+		      "       iflag:                          IFLAG: 1->0 via branch           \n"
+		      "  branches:k:   hw int            (t) \n"
+		      "       iflag:                          IFLAG: 0->1 non branch           \n");
+}
+
+static void transactions_begin_and_end(void **state)
+{
+	struct bench *bench = bench_new(FIELD_EVENT | FIELD_IP, "x");
+	struct pt_context inside = host;
+
+	inside.in_tx = true;
+	add_context(bench, host);
+	add(bench, FLOW_BEGIN, 0x1000);
+	add_context(bench, inside);
+	add_context(bench, host);
+	prints(bench, "transactions:              1000\ntransactions:              1000\n");
+}
+
+static void a_gap_is_told_in_words_of_perf(void **state)
+{
+	struct bench *bench = bench_new(FIELD_IP, "e");
+
+	add_context(bench, host);
+	add(bench, FLOW_GAP, 0);
+	bench->batch.items[bench->batch.count - 1].count = GAP_NO_CODE;
+	add(bench, FLOW_AT, 0x1000);
+	prints(bench, " instruction trace error type 1 time 0.000000000 cpu 1 pid 7 tid 8"
+		      " ip 0x1000 code 5: Failed to get instruction (queue 0, file offset 0)\n");
+}
+
+static void only_wanted_sides_are_printed(void **state)
+{
+	struct bench *bench = bench_new(FIELD_IP | FIELD_ADDR, "b");
+
+	bench->config.guest_only = true;
+	add_context(bench, guest);
+	add(bench, FLOW_BEGIN, 0x1000);
+	add_context(bench, host);
+	add(bench, FLOW_ASYNC, 0x2000);
+	prints(bench, "                0 =>             1000\n"
+		      "             1000 =>                0\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tracing_begins_and_ends),
+		cmocka_unit_test(a_vm_exit_is_two_halves),
+		cmocka_unit_test(the_letters_choose_branches),
+		cmocka_unit_test(events_have_words),
+		cmocka_unit_test(the_data_of_a_control_flow_event_comes_with_it),
+		cmocka_unit_test(the_interrupt_flag_changes_by_a_branch_or_without),
+		cmocka_unit_test(transactions_begin_and_end),
+		cmocka_unit_test(a_gap_is_told_in_words_of_perf),
+		cmocka_unit_test(only_wanted_sides_are_printed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
