@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 import questions
 
@@ -85,6 +86,20 @@ def test_mistakes_get_one_sentence():
     refused(["--wrong"], "ptvm: unknown option: --wrong")
     refused(["script", "--wrong=1"], "ptvm script: unknown option: --wrong")
     refused(["script", "-i"], "ptvm script: option needs an argument: -i")
+
+
+def test_guest_says_which_way_it_wants():
+    refused(["guest"], "ptvm guest: which guest? name it with --domain, or a way to it with --via")
+    refused(["guest", "--via", "wire"], "ptvm guest: --via takes agent, ssh=[USER@]HOST or mount=DIR, not 'wire'")
+    refused(["guest", "--via", "ssh="], "ptvm guest: ssh: no host is named")
+
+
+def test_a_guest_that_is_not_there_leaves_nothing():
+    with tempfile.TemporaryDirectory() as place:
+        run = ptvm("guest", "--via", f"mount={place}", "-o", f"{place}/copy")
+        equal((run.returncode, run.stdout), (1, ""))
+        assert run.stderr.startswith("ptvm guest: /proc/kallsyms: "), run.stderr
+        equal(os.listdir(place), [])
 
 
 def test_a_recording_that_is_not_there_is_a_failure():

@@ -1,0 +1,215 @@
+#include "tests/fake_guest.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum {
+	NOTES_AT = 0x400,
+	KERNEL_AT = 0x10000,
+	MODULES_AT = KERNEL_AT + FAKE_GUEST_KERNEL_BYTES,
+	MODULES_BYTES = 0x40000,
+	KCORE_BYTES = MODULES_AT + MODULES_BYTES,
+};
+
+static const char kallsyms[] = "ffffffff96000000 T _stext\n"
+			       "ffffffff96000000 T _text\n"
+			       "ffffffff96000040 t start_kernel\n"
+			       "ffffffff96180123 T _etext\n"
+			       "ffffffff96190000 D jiffies\n"
+			       "ffffffffc0533010 t virtio_probe\t[virtio]\n"
+			       "ffffffffc0550020 t bpf_prog_6deef7357e7b4530\t[bpf]\n";
+
+static const char modules[] = "virtio 12288 1 virtio_pci, Live 0xffffffffc0533000\n";
+
+static const char vmcoreinfo[] = "OSRELEASE=6.1.0-fake\nPAGESIZE=4096\nKERNELOFFSET=15000000\n";
+
+uint8_t fake_guest_byte(uint64_t address)
+{
+	return (uint8_t)(address ^ address >> 8 ^ address >> 16 ^ address >> 24);
+}
+
+static void put_code(uint8_t *to, uint64_t address, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		to[i] = fake_guest_byte(address + i);
+}
+
+static size_t put_note(uint8_t *to, const char *name, uint32_t type, const void *content,
+		       size_t size)
+{
+	Elf64_Nhdr note = { (uint32_t)strlen(name) + 1, (uint32_t)size, type };
+	size_t name_size = (note.n_namesz + 3) & ~3u;
+
+	memset(to, 0, sizeof(note) + name_size + size);
+	memcpy(to, &note, sizeof(note));
+	memcpy(to + sizeof(note), name, note.n_namesz);
+	memcpy(to + sizeof(note) + name_size, content, size);
+	return sizeof(note) + name_size + ((size + 3) & ~(size_t)3);
+}
+
+static void make_kcore(const struct fake_tree *tree)
+{
+	uint8_t *kcore = calloc(1, KCORE_BYTES);
+	Elf64_Ehdr file = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					 ELFDATA2LSB, EV_CURRENT },
+			    .e_type = ET_CORE,
+			    .e_machine = EM_X86_64,
+			    .e_version = EV_CURRENT,
+			    .e_phoff = sizeof(file),
+			    .e_ehsize = sizeof(file),
+			    .e_phentsize = sizeof(Elf64_Phdr),
+			    .e_phnum = 3 };
+	Elf64_Phdr headers[3] = {
+		{ .p_type = PT_NOTE, .p_offset = NOTES_AT },
+		{ .p_type = PT_LOAD,
+		  .p_offset = KERNEL_AT,
+		  .p_vaddr = FAKE_GUEST_KERNEL,
+		  .p_filesz = FAKE_GUEST_KERNEL_BYTES },
+		{ .p_type = PT_LOAD,
+		  .p_offset = MODULES_AT,
+		  .p_vaddr = FAKE_GUEST_MODULE - 0x3000,
+		  .p_filesz = MODULES_BYTES },
+	};
+
+	assert_non_null(kcore);
+	headers[0].p_filesz = put_note(kcore + NOTES_AT, "CORE", 1, "abcd", 4);
+	headers[0].p_filesz += put_note(kcore + NOTES_AT + headers[0].p_filesz, "VMCOREINFO", 0,
+					vmcoreinfo, strlen(vmcoreinfo));
+	memcpy(kcore, &file, sizeof(file));
+	memcpy(kcore + sizeof(file), headers, sizeof(headers));
+	put_code(kcore + KERNEL_AT, FAKE_GUEST_KERNEL, FAKE_GUEST_KERNEL_BYTES);
+	put_code(kcore + MODULES_AT, FAKE_GUEST_MODULE - 0x3000, MODULES_BYTES);
+	fake_tree_bytes(tree, kcore, KCORE_BYTES, "proc/kcore");
+	free(kcore);
+}
+
+void fake_guest_init(const struct fake_tree *tree)
+{
+	uint8_t notes[64];
+	size_t size = put_note(notes, "GNU", 3, "\x01\x02\xfe\xff", 4);
+
+	fake_tree_bytes(tree, notes, size, "sys/kernel/notes");
+	fake_tree_file(tree, kallsyms, "proc/kallsyms");
+	fake_tree_file(tree, modules, "proc/modules");
+	fake_tree_file(tree, "6.1.0-fake\n", "proc/sys/kernel/osrelease");
+	fake_tree_file(tree, "cpu 1 2 3\nbtime 1700000000\n", "proc/stat");
+	make_kcore(tree);
+}
+
+static int reply(char **ret, json_t *content)
+{
+	json_t *json = json_pack("{s:o}", "return", content);
+
+	assert_non_null(json);
+	*ret = json_dumps(json, 0);
+	json_decref(json);
+	return 0;
+}
+
+static json_t *base64(const uint8_t *data, size_t size)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char *text = malloc(size / 3 * 4 + 5), *to = text;
+	json_t *json;
+
+	assert_non_null(text);
+	for (size_t i = 0; i < size; i += 3) {
+		unsigned bits = (unsigned)data[i] << 16;
+
+		bits |= i + 1 < size ? (unsigned)data[i + 1] << 8 : 0;
+		bits |= i + 2 < size ? data[i + 2] : 0;
+		for (int shift = 18; shift >= 0; shift -= 6)
+			*to++ = digits[bits >> shift & 63];
+	}
+	*to = '\0';
+	if (size % 3)
+		memcpy(to - 3 + size % 3, "==", 3 - size % 3);
+	json = json_pack("{s:s}", "buf-b64", text);
+	free(text);
+	return json;
+}
+
+static int answer_open(struct fake_agent *agent, json_t *arguments, char **ret,
+		       struct ptvm_error *error)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s%s", agent->tree->path,
+		       json_string_value(json_object_get(arguments, "path")));
+	agent->file = open(path, O_RDONLY | O_CLOEXEC);
+	if (agent->file < 0)
+		return ptvm_fail_errno(error, "guest agent: %s", path);
+	agent->open++;
+	return reply(ret, json_integer(1000 + agent->open));
+}
+
+static int answer_seek(const struct fake_agent *agent, json_t *arguments, char **ret)
+{
+	json_int_t offset = json_integer_value(json_object_get(arguments, "offset"));
+
+	assert_int_equal(lseek(agent->file, offset, SEEK_SET), offset);
+	return reply(ret,
+		     json_pack("{s:I}", "position", offset + (agent->lie == FAKE_SEEKS_WRONG)));
+}
+
+static int answer_read(struct fake_agent *agent, json_t *arguments, char **ret,
+		       struct ptvm_error *error)
+{
+	int count = (int)json_integer_value(json_object_get(arguments, "count"));
+	int more = agent->lie == FAKE_READS_MORE ? 100 : 0;
+	uint8_t *data;
+	ssize_t n;
+
+	if (agent->lie == FAKE_READ_FAILS)
+		return ptvm_fail(error, PTVM_SYSTEM, "guest agent: no answer");
+	if (agent->lie == FAKE_READS_NONSENSE)
+		return reply(ret, json_string("bytes"));
+	if (count > agent->most)
+		agent->most = count;
+	data = malloc((size_t)(count + more));
+	assert_non_null(data);
+	n = read(agent->file, data, (size_t)(count + more));
+	assert_true(n >= 0);
+	(void)reply(ret, base64(data, (size_t)n));
+	free(data);
+	return 0;
+}
+
+static int answer_close(struct fake_agent *agent, char **ret)
+{
+	agent->closed++;
+	(void)close(agent->file);
+	return reply(ret, json_object());
+}
+
+int fake_agent_ask(void *context, const char *command, char **ret, struct ptvm_error *error)
+{
+	struct fake_agent *agent = context;
+	json_t *json = json_loads(command, 0, NULL);
+	json_t *arguments = json_object_get(json, "arguments");
+	const char *verb = json_string_value(json_object_get(json, "execute"));
+	int r = -PTVM_BAD_USAGE;
+
+	assert_non_null(verb);
+	if (!strcmp(verb, "guest-file-open"))
+		r = answer_open(agent, arguments, ret, error);
+	else if (!strcmp(verb, "guest-file-seek"))
+		r = answer_seek(agent, arguments, ret);
+	else if (!strcmp(verb, "guest-file-read"))
+		r = answer_read(agent, arguments, ret, error);
+	else if (!strcmp(verb, "guest-file-close"))
+		r = answer_close(agent, ret);
+	json_decref(json);
+	return r;
+}

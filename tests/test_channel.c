@@ -1,0 +1,275 @@
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "guest/channel_agent.h"
+#include "guest/channel_mount.h"
+#include "guest/channel_ssh.h"
+#include "tests/fake_guest.h"
+
+struct fixture {
+	struct fake_tree tree;
+	struct fake_agent agent;
+	struct channel *channel;
+	char *path_before;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	fake_tree_init(&fixture->tree);
+	fake_tree_file(&fixture->tree, "0123456789", "proc/digits");
+	fixture->agent.tree = &fixture->tree;
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	channel_free(fixture->channel);
+	assert_int_equal(fixture->agent.open, fixture->agent.closed);
+	if (fixture->path_before)
+		(void)setenv("PATH", fixture->path_before, 1);
+	free(fixture->path_before);
+	fake_tree_deinit(&fixture->tree);
+	free(fixture);
+	return 0;
+}
+
+static struct channel *mount_tree(struct fixture *fixture)
+{
+	assert_int_equal(channel_mount_new(fixture->tree.path, &fixture->channel, NULL), 0);
+	return fixture->channel;
+}
+
+static struct channel *call_agent(struct fixture *fixture)
+{
+	const struct agent_line line = { fake_agent_ask, &fixture->agent };
+
+	assert_int_equal(channel_agent_new(&line, &fixture->channel), 0);
+	return fixture->channel;
+}
+
+/* An ssh that runs the command here, in the tree. */
+static struct channel *call_ssh(struct fixture *fixture, const char *script)
+{
+	char path[PATH_MAX];
+
+	fake_tree_file(&fixture->tree, script, "bin/ssh");
+	(void)snprintf(path, sizeof(path), "%s/bin/ssh", fixture->tree.path);
+	assert_int_equal(chmod(path, 0700), 0);
+	fixture->path_before = strdup(getenv("PATH"));
+	(void)snprintf(path, sizeof(path), "%s/bin:%s", fixture->tree.path, fixture->path_before);
+	assert_int_equal(setenv("PATH", path, 1), 0);
+	assert_int_equal(channel_ssh_new("root@guest", &fixture->channel, NULL), 0);
+	return fixture->channel;
+}
+
+static const char honest_ssh[] =
+	"#!/bin/sh\n"
+	"[ \"$1 $2 $3\" = '-T -- root@guest' ] || exit 9\n"
+	"cd \"$(dirname \"$0\")/..\" && eval \"$(echo \"$4\" | sed s,if=/,if=,)\"\n";
+
+static void assert_reads_digits(struct channel *channel)
+{
+	char text[16] = "";
+
+	assert_int_equal(channel_open(channel, "/proc/digits", NULL), 0);
+	assert_int_equal(channel_read(channel, 0, text, 4, NULL), 4);
+	assert_memory_equal(text, "0123", 4);
+	assert_int_equal(channel_read(channel, 4, text, 2, NULL), 2);
+	assert_memory_equal(text, "45", 2);
+	assert_int_equal(channel_read(channel, 8, text, 8, NULL), 2);
+	assert_memory_equal(text, "89", 2);
+	assert_int_equal(channel_read(channel, 1, text, 2, NULL), 2);
+	assert_memory_equal(text, "12", 2);
+	assert_int_equal(channel_read(channel, 10, text, 8, NULL), 0);
+	assert_int_equal(channel_read_text(channel, "/proc/digits", text, 5, NULL), 4);
+	assert_string_equal(text, "0123");
+}
+
+static void every_way_reads_at_any_offset(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_reads_digits(mount_tree(fixture));
+	channel_free(fixture->channel);
+	assert_reads_digits(call_agent(fixture));
+	channel_free(fixture->channel);
+	assert_reads_digits(call_ssh(fixture, honest_ssh));
+}
+
+static void large_files_come_in_pieces_of_a_mebibyte(void **state)
+{
+	struct fixture *fixture = *state;
+	size_t size = 3 * CHANNEL_READ_BYTES + 5;
+	char *data = calloc(2, size), *back = data + size;
+	struct channel *channel = call_agent(fixture);
+
+	assert_non_null(data);
+	for (size_t i = 0; i < size; i++)
+		data[i] = (char)(i * 31 >> 3);
+	fake_tree_bytes(&fixture->tree, data, size, "proc/large");
+	assert_int_equal(channel_open(channel, "/proc/large", NULL), 0);
+	assert_int_equal(channel_read(channel, 0, back, size, NULL), size);
+	assert_memory_equal(data, back, size);
+	assert_int_equal(fixture->agent.most, CHANNEL_READ_BYTES);
+	assert_int_equal(channel->bytes, size);
+	free(data);
+}
+
+static void paths_that_could_mean_more_are_refused(void **state)
+{
+	static const char *const paths[] = { "proc/digits", "/../etc/passwd", "/proc/a b",
+					     "/proc/\"",    "/proc/;ls",      "/$(ls)" };
+	struct channel *channel = mount_tree(*state);
+	char text[8];
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		assert_int_equal(channel_read_text(channel, paths[i], text, sizeof(text), NULL),
+				 -PTVM_BAD_USAGE);
+}
+
+static void links_in_a_mount_lead_nowhere(void **state)
+{
+	struct fixture *fixture = *state;
+	struct channel *channel = mount_tree(fixture);
+	char text[8];
+
+	fake_tree_link(&fixture->tree, "digits", "proc/link");
+	fake_tree_link(&fixture->tree, "/etc", "etc");
+	assert_true(channel_read_text(channel, "/proc/link", text, sizeof(text), NULL) < 0);
+	assert_true(channel_read_text(channel, "/etc/passwd", text, sizeof(text), NULL) < 0);
+	assert_string_equal(text, "");
+}
+
+static void only_regular_files_are_read_of_a_mount(void **state)
+{
+	struct fixture *fixture = *state;
+	struct channel *channel = mount_tree(fixture);
+	char path[PATH_MAX], text[8];
+
+	(void)snprintf(path, sizeof(path), "%s/proc/fifo", fixture->tree.path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(channel_open(channel, "/proc/fifo", NULL), -PTVM_BAD_INPUT);
+	assert_int_equal(channel_open(channel, "/proc", NULL), -PTVM_BAD_INPUT);
+	assert_int_equal(channel_open(channel, "/proc/none", NULL), -PTVM_NOT_FOUND);
+	assert_int_equal(channel_read_text(channel, "/proc/digits", text, sizeof(text), NULL), 7);
+}
+
+static void a_mount_must_be_there(void **state)
+{
+	struct channel *channel;
+
+	assert_int_equal(channel_mount_new("/nonexistent", &channel, NULL), -PTVM_NOT_FOUND);
+}
+
+static void an_ssh_that_fails_is_a_failure(void **state)
+{
+	struct channel *channel = call_ssh(*state, "#!/bin/sh\necho some of it; exit 255\n");
+	struct ptvm_error error = { 0 };
+	char text[100];
+
+	assert_int_equal(channel_read_text(channel, "/proc/kcore", text, sizeof(text), &error),
+			 -PTVM_SYSTEM);
+	assert_string_equal(error.message,
+			    "/proc/kcore: ssh root@guest cannot read it (status 255)");
+	assert_string_equal(text, "");
+}
+
+static void an_endless_file_costs_what_was_asked_for(void **state)
+{
+	struct channel *channel = call_ssh(*state, "#!/bin/sh\nexec cat /dev/zero\n");
+	char text[5000];
+
+	assert_int_equal(channel_open(channel, "/proc/kcore", NULL), 0);
+	assert_int_equal(channel_read(channel, 0, text, sizeof(text), NULL), sizeof(text));
+	assert_int_equal(channel->bytes, sizeof(text));
+}
+
+static void ssh_needs_a_host(void **state)
+{
+	struct channel *channel;
+
+	assert_int_equal(channel_ssh_new("", &channel, NULL), -PTVM_BAD_USAGE);
+}
+
+/* tear_down() sees to it that handles were closed. */
+static void assert_lie(void **state, enum fake_lie lie, int expected)
+{
+	struct fixture *fixture = *state;
+	struct channel *channel = call_agent(fixture);
+	char text[3];
+
+	fixture->agent.lie = lie;
+	assert_int_equal(channel_open(channel, "/proc/digits", NULL), 0);
+	assert_int_equal(channel_read(channel, 2, text, sizeof(text), NULL), expected);
+}
+
+static void an_agent_that_does_not_answer_is_hung_up(void **state)
+{
+	assert_lie(state, FAKE_READ_FAILS, -PTVM_SYSTEM);
+}
+
+static void an_agent_that_seeks_elsewhere_is_not_believed(void **state)
+{
+	assert_lie(state, FAKE_SEEKS_WRONG, -PTVM_BAD_INPUT);
+}
+
+static void an_agent_that_says_too_much_is_cut_short(void **state)
+{
+	assert_lie(state, FAKE_READS_MORE, 3);
+}
+
+static void an_agent_without_sense_is_refused(void **state)
+{
+	assert_lie(state, FAKE_READS_NONSENSE, -PTVM_BAD_INPUT);
+}
+
+static void a_channel_ends_after_its_time(void **state)
+{
+	struct channel *channel = call_agent(*state);
+	struct ptvm_error error = { 0 };
+	char text[4];
+
+	assert_int_equal(channel_open(channel, "/proc/digits", NULL), 0);
+	channel->last_second = 0;
+	assert_int_equal(channel_read(channel, 0, text, sizeof(text), &error), -PTVM_SYSTEM);
+	assert_string_equal(error.message, "/proc/digits: agent took more than 600 seconds");
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(every_way_reads_at_any_offset),
+		WITH_FIXTURE(large_files_come_in_pieces_of_a_mebibyte),
+		WITH_FIXTURE(paths_that_could_mean_more_are_refused),
+		WITH_FIXTURE(links_in_a_mount_lead_nowhere),
+		WITH_FIXTURE(only_regular_files_are_read_of_a_mount),
+		cmocka_unit_test(a_mount_must_be_there),
+		WITH_FIXTURE(an_ssh_that_fails_is_a_failure),
+		WITH_FIXTURE(an_endless_file_costs_what_was_asked_for),
+		cmocka_unit_test(ssh_needs_a_host),
+		WITH_FIXTURE(an_agent_that_does_not_answer_is_hung_up),
+		WITH_FIXTURE(an_agent_that_seeks_elsewhere_is_not_believed),
+		WITH_FIXTURE(an_agent_that_says_too_much_is_cut_short),
+		WITH_FIXTURE(an_agent_without_sense_is_refused),
+		WITH_FIXTURE(a_channel_ends_after_its_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
