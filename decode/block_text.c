@@ -31,6 +31,47 @@ struct symbol_view address_symbol(const struct code_space *space, uint64_t ip, u
 	return view;
 }
 
+/* The size that AT&T syntax tells where no register does. Zydis has it with most instructions,
+ * but not with these. */
+static const char *lacking_suffix(const ZydisDecodedInstruction *insn,
+				  const ZydisDecodedOperand *operands)
+{
+	switch (insn->mnemonic) {
+	case ZYDIS_MNEMONIC_DEC:
+	case ZYDIS_MNEMONIC_INC:
+	case ZYDIS_MNEMONIC_POP:
+	case ZYDIS_MNEMONIC_PUSH:
+	case ZYDIS_MNEMONIC_NOP: break;
+	default: return NULL;
+	}
+	if (!insn->operand_count_visible || operands[0].type != ZYDIS_OPERAND_TYPE_MEMORY)
+		return NULL;
+	switch (operands[0].size) {
+	case 8: return "b";
+	case 16: return "w";
+	case 32: return "l";
+	case 64: return "q";
+	default: return NULL;
+	}
+}
+
+/* A line with a suffix behind its mnemonic, if it lacks one. */
+static void add_line(struct text *text, const char *line, const char *suffix,
+		     ZydisMnemonic mnemonic)
+{
+	const char *name = ZydisMnemonicGetString(mnemonic);
+	const char *at = suffix && name ? strstr(line, name) : NULL;
+	size_t length = at ? (size_t)(at - line) + strlen(name) : 0;
+
+	if (!at || line[length] != ' ') {
+		text_puts(text, line);
+		return;
+	}
+	text_add(text, line, length);
+	text_puts(text, suffix);
+	text_puts(text, line + length);
+}
+
 static void disassemble(struct text *text, const struct insn *insn, unsigned bits, bool intel)
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -55,14 +96,16 @@ static void disassemble(struct text *text, const struct insn *insn, unsigned bit
 				  ZYDIS_PADDING_DISABLED);
 	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
 				  ZYDIS_PADDING_DISABLED);
+	text_putc(text, ' ');
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, insn->bytes, insn->length, &decoded,
 						 operands)) ||
 	    !ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&formatter, &decoded, operands,
 							  decoded.operand_count_visible, line,
-							  sizeof(line), insn->ip, NULL)))
+							  sizeof(line), insn->ip, NULL))) {
+		text_puts(text, "(bad)");
 		return;
-	text_putc(text, ' ');
-	text_puts(text, line);
+	}
+	add_line(text, line, intel ? NULL : lacking_suffix(&decoded, operands), decoded.mnemonic);
 }
 
 void insn_text(struct text *text, const struct insn *insn, const struct code_space *space,
