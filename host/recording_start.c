@@ -1,0 +1,366 @@
+#include "host/recording_start.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/base/cleanup.h"
+#include "host/kernel_file.h"
+
+enum {
+	RECORD_COMM = 3,
+	RECORD_MMAP = 1,
+	RECORD_MMAP2 = 10,
+	RECORD_ID_INDEX = 69,
+	RECORD_AUXTRACE_INFO = 70,
+	RECORD_TIME_CONV = 79,
+	RECORD_FINISHED_INIT = 82,
+	MISC_KERNEL = 1,
+	MISC_USER = 2,
+	INFO_INTEL_PT = 1,
+	SWITCHES_OF_ALL_CPUS = 3,
+	TRAILER_SIZE = 32, /* of TID, TIME, CPU and IDENTIFIER; zeroes: at once, no event */
+	MAX_RECORD = 8192,
+	IDS_PER_RECORD = (MAX_RECORD - 16) / 48,
+};
+
+/* A record in the making, and where it goes; the first failure sticks. */
+struct writer {
+	const struct roots *roots;
+	struct recording_out *out;
+	struct ptvm_error *error;
+	uint8_t data[MAX_RECORD];
+	size_t size;
+	int result;
+};
+
+static void begin(struct writer *w, uint32_t type, uint16_t misc)
+{
+	memset(w->data, 0, sizeof(w->data));
+	memcpy(w->data, &type, sizeof(type));
+	memcpy(w->data + 4, &misc, sizeof(misc));
+	w->size = 8;
+}
+
+static void put(struct writer *w, const void *data, size_t size)
+{
+	assert(size <= MAX_RECORD - w->size);
+	memcpy(w->data + w->size, data, size);
+	w->size += size;
+}
+
+static void put_u64(struct writer *w, uint64_t value)
+{
+	put(w, &value, sizeof(value));
+}
+
+static void put_u32(struct writer *w, uint32_t value)
+{
+	put(w, &value, sizeof(value));
+}
+
+/* A NUL, and more of them up to a multiple of 8. */
+static void put_text(struct writer *w, const char *text)
+{
+	put(w, text, strlen(text) + 1);
+	w->size = (w->size + 7) & ~(size_t)7;
+}
+
+static void end(struct writer *w)
+{
+	const struct ring_bytes bytes = { .first = w->data, .first_size = w->size };
+	const uint16_t size = (uint16_t)w->size;
+
+	memcpy(w->data + 6, &size, sizeof(size));
+	if (!w->result)
+		w->result = recording_out_records(w->out, &bytes, w->error);
+}
+
+/* Those that the kernel could have written end with a trailer. */
+static void end_with_trailer(struct writer *w)
+{
+	w->size += TRAILER_SIZE;
+	end(w);
+}
+
+static void write_time(struct writer *w, const struct recording_start *start)
+{
+	const uint8_t flags[8] = { start->conv.valid, start->is_time_short };
+
+	begin(w, RECORD_TIME_CONV, 0);
+	put_u64(w, start->conv.shift);
+	put_u64(w, start->conv.mult);
+	put_u64(w, start->conv.zero);
+	put_u64(w, start->time_cycles);
+	put_u64(w, start->time_mask);
+	put(w, flags, sizeof(flags));
+	end(w);
+}
+
+static void write_ids(struct writer *w, const struct start_id *ids, size_t count)
+{
+	begin(w, RECORD_ID_INDEX, 0);
+	put_u64(w, count);
+	for (size_t i = 0; i < count; i++) {
+		put_u64(w, ids[i].id);
+		put_u64(w, ids[i].queue);
+		put_u64(w, (uint64_t)(int64_t)ids[i].cpu);
+		put_u64(w, (uint64_t)(int64_t)ids[i].tid);
+	}
+	for (size_t i = 0; i < count; i++) {
+		put_u64(w, (uint64_t)ids[i].machine_pid);
+		put_u64(w, (uint64_t)(int64_t)ids[i].vcpu);
+	}
+	end(w);
+}
+
+static void write_all_ids(struct writer *w, const struct recording_start *start)
+{
+	size_t count;
+
+	for (size_t at = 0; at < start->id_count; at += count) {
+		count = start->id_count - at;
+		count = count < IDS_PER_RECORD ? count : IDS_PER_RECORD;
+		write_ids(w, start->ids + at, count);
+	}
+}
+
+/* The bits of attr.config that an option has; 0 where the CPU has no such. */
+static uint64_t term_bits(const struct pt_pmu *pmu, const char *name)
+{
+	for (size_t i = 0; i < pmu->term_count; i++)
+		if (!strcmp(pmu->terms[i].name, name))
+			return UINT64_MAX >> (63 - (pmu->terms[i].high - pmu->terms[i].low))
+						     << pmu->terms[i].low;
+	return 0;
+}
+
+static void write_info(struct writer *w, const struct recording_start *start)
+{
+	const struct pt_pmu *pmu = start->pmu;
+
+	begin(w, RECORD_AUXTRACE_INFO, 0);
+	put_u64(w, INFO_INTEL_PT);
+	put_u64(w, pmu->type);
+	put_u64(w, start->conv.shift);
+	put_u64(w, start->conv.mult);
+	put_u64(w, start->conv.zero);
+	put_u64(w, start->conv.valid);
+	put_u64(w, term_bits(pmu, "tsc"));
+	put_u64(w, term_bits(pmu, "noretcomp"));
+	put_u64(w, start->is_per_thread ? 0 : SWITCHES_OF_ALL_CPUS);
+	put_u64(w, start->is_snapshot);
+	put_u64(w, !start->is_per_thread);
+	put_u64(w, term_bits(pmu, "mtc"));
+	put_u64(w, term_bits(pmu, "mtc_period"));
+	put_u64(w, pmu->tsc_ratio);
+	put_u64(w, pmu->crystal_ratio);
+	put_u64(w, term_bits(pmu, "cyc"));
+	put_u64(w, pmu->max_nonturbo_ratio);
+	put_u64(w, 0); /* no filter */
+	put_u64(w, pmu->caps[PT_CAP_EVENT_TRACE] != 0);
+	end(w);
+}
+
+static void write_kernel_map(struct writer *w, uint64_t address, uint64_t size, uint64_t offset,
+			     const char *name)
+{
+	begin(w, RECORD_MMAP, MISC_KERNEL);
+	put_u32(w, UINT32_MAX);
+	put_u32(w, 0);
+	put_u64(w, address);
+	put_u64(w, size);
+	put_u64(w, offset);
+	put_text(w, name);
+	end_with_trailer(w);
+}
+
+/* Where the kernel's text begins, and its data ends. */
+struct kernel_bounds {
+	uint64_t text, stext, etext, edata;
+};
+
+static void find_bounds(FILE *kallsyms, struct kernel_bounds *ret)
+{
+	char line[512], name[32];
+	uint64_t address;
+
+	memset(ret, 0, sizeof(*ret));
+	while (!ret->edata && fgets(line, sizeof(line), kallsyms)) {
+		if (sscanf(line, "%" SCNx64 " %*c %31s", &address, name) != 2)
+			continue;
+		if (!strcmp(name, "_text"))
+			ret->text = address;
+		else if (!strcmp(name, "_stext"))
+			ret->stext = address;
+		else if (!strcmp(name, "_etext"))
+			ret->etext = address;
+		else if (!strcmp(name, "_edata"))
+			ret->edata = address;
+	}
+}
+
+/* The name says by which symbol a reader finds out how far the kernel was moved. */
+static void write_kernel(struct writer *w)
+{
+	_cleanup_fclose_ FILE *kallsyms = NULL;
+	struct kernel_bounds bounds;
+	char path[PATH_MAX];
+	uint64_t start, stop;
+
+	(void)snprintf(path, sizeof(path), "%s/kallsyms", w->roots->proc);
+	kallsyms = fopen(path, "re");
+	if (!kallsyms)
+		return;
+	find_bounds(kallsyms, &bounds);
+	start = bounds.text ? bounds.text : bounds.stext;
+	stop = bounds.edata ? bounds.edata : bounds.etext;
+	if (start && stop > start)
+		write_kernel_map(w, start, stop - start, start,
+				 bounds.text ? "[kernel.kallsyms]_text"
+					     : "[kernel.kallsyms]_stext");
+}
+
+static void write_modules(struct writer *w)
+{
+	_cleanup_fclose_ FILE *modules = NULL;
+	_cleanup_free_ char *line = NULL;
+	char path[PATH_MAX], name[80];
+	uint64_t address, size;
+	size_t room = 0;
+	int length;
+
+	(void)snprintf(path, sizeof(path), "%s/modules", w->roots->proc);
+	modules = fopen(path, "re");
+	while (modules && getline(&line, &room, modules) > 0) {
+		name[0] = '[';
+		if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name + 1, &size,
+			   &address) != 3 ||
+		    !address)
+			continue;
+		length = (int)strlen(name);
+		name[length] = ']';
+		name[length + 1] = 0;
+		write_kernel_map(w, address, size, 0, name);
+	}
+}
+
+static void write_comm(struct writer *w, pid_t pid, pid_t tid)
+{
+	char comm[32];
+
+	if (kernel_file_read(comm, sizeof(comm), "%s/%d/task/%d/comm", w->roots->proc, pid, tid) <
+	    0)
+		return;
+	comm[15] = 0;
+	begin(w, RECORD_COMM, 0);
+	put_u32(w, (uint32_t)pid);
+	put_u32(w, (uint32_t)tid);
+	put_text(w, comm);
+	end_with_trailer(w);
+}
+
+static void write_threads(struct writer *w, pid_t pid)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *directory;
+
+	/* The process first: readers know a thread by it. */
+	write_comm(w, pid, pid);
+	(void)snprintf(path, sizeof(path), "%s/%d/task", w->roots->proc, pid);
+	directory = opendir(path);
+	while (directory && (entry = readdir(directory)))
+		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != pid)
+			write_comm(w, pid, atoi(entry->d_name));
+	if (directory)
+		(void)closedir(directory);
+}
+
+/* A line of /proc/PID/maps. */
+struct map_line {
+	uint64_t from, to, offset, inode;
+	uint32_t major, minor, protection, flags;
+	const char *name;
+};
+
+static bool read_map(char *line, struct map_line *ret)
+{
+	char rights[5];
+	int at = 0;
+
+	line[strcspn(line, "\n")] = 0;
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &ret->from,
+		   &ret->to, rights, &ret->offset, &ret->major, &ret->minor, &ret->inode,
+		   &at) != 7 ||
+	    ret->to < ret->from)
+		return false;
+	ret->protection = (rights[0] == 'r') | (rights[1] == 'w') << 1 | (rights[2] == 'x') << 2;
+	ret->flags = rights[3] == 's' ? 1 : 2;
+	ret->name = at && line[at] ? line + at : "//anon";
+	/* No file can be opened by a longer name. */
+	return strlen(ret->name) < PATH_MAX;
+}
+
+static void write_map(struct writer *w, pid_t pid, const struct map_line *map)
+{
+	begin(w, RECORD_MMAP2, MISC_USER);
+	put_u32(w, (uint32_t)pid);
+	put_u32(w, (uint32_t)pid);
+	put_u64(w, map->from);
+	put_u64(w, map->to - map->from);
+	put_u64(w, map->offset);
+	put_u32(w, map->major);
+	put_u32(w, map->minor);
+	put_u64(w, map->inode);
+	put_u64(w, 0);
+	put_u32(w, map->protection);
+	put_u32(w, map->flags);
+	put_text(w, map->name);
+	end_with_trailer(w);
+}
+
+/* Code only: nothing runs elsewhere. */
+static void write_maps(struct writer *w, pid_t pid)
+{
+	_cleanup_fclose_ FILE *maps = NULL;
+	_cleanup_free_ char *line = NULL;
+	char path[PATH_MAX];
+	struct map_line map;
+	size_t room = 0;
+
+	(void)snprintf(path, sizeof(path), "%s/%d/maps", w->roots->proc, pid);
+	maps = fopen(path, "re");
+	while (maps && getline(&line, &room, maps) > 0)
+		if (read_map(line, &map) && map.protection & 4)
+			write_map(w, pid, &map);
+}
+
+int recording_start_write(const struct roots *roots, const struct recording_start *start,
+			  struct recording_out *out, struct ptvm_error *error)
+{
+	_cleanup_free_ struct writer *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -PTVM_NO_MEMORY;
+	w->roots = roots;
+	w->out = out;
+	w->error = error;
+	write_time(w, start);
+	write_all_ids(w, start);
+	write_info(w, start);
+	write_kernel(w);
+	write_modules(w);
+	for (size_t i = 0; i < start->pid_count; i++) {
+		write_threads(w, start->pids[i]);
+		write_maps(w, start->pids[i]);
+	}
+	begin(w, RECORD_FINISHED_INIT, 0);
+	end(w);
+	return w->result;
+}

@@ -1,0 +1,46 @@
+/* The records that a recording begins with: what a kernel that starts to trace does not tell, since
+ * it was so before. Their order is that of perf record. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "decode/base/error.h"
+#include "decode/time_conv.h"
+#include "host/pt_pmu.h"
+#include "host/recording_out.h"
+#include "host/roots.h"
+
+/** What an id stands for. */
+struct start_id {
+	uint64_t id, queue;
+	int32_t cpu, tid;  /* -1: any */
+	pid_t machine_pid; /* of the guest that the id belongs to; 0: the host */
+	int32_t vcpu;      /* -1: none */
+};
+
+struct recording_start {
+	struct time_conv conv;
+	uint64_t time_cycles, time_mask;
+	bool is_time_short;
+	const struct start_id *ids;
+	size_t id_count;
+	const struct pt_pmu *pmu;
+	bool is_snapshot, is_per_thread;
+	const pid_t *pids; /* processes that are recorded */
+	size_t pid_count;
+};
+
+/**
+ * Write the records: how time is kept, ids, how the trace was made, where the kernel and its
+ * modules are, the processes with their threads and maps.
+ *
+ * What /proc does not show is left out: the host's kernel where kallsyms have no addresses, a
+ * process that ended.
+ *
+ * Returns 0, -PTVM_NO_MEMORY or -PTVM_SYSTEM.
+ */
+int recording_start_write(const struct roots *roots, const struct recording_start *start,
+			  struct recording_out *out, struct ptvm_error *error);
