@@ -67,15 +67,21 @@ static bool add_code(struct machine *machine, const struct sim_code *code)
 	return bench_add_code(machine, code->base, code->bytes, code->size);
 }
 
+bool bench_guest_new(struct machines *machines)
+{
+	struct machine *guest = machine_new(0, true);
+
+	if (!guest || !vec_grow((void **)&machines->guests, &machines->guest_room,
+				machines->guest_count, sizeof(guest)))
+		return false;
+	machines->guests[machines->guest_count++] = guest;
+	return true;
+}
+
 bool bench_machines_new(struct machines *ret)
 {
 	*ret = (struct machines){ .host = machine_new(0, false) };
-	if (!ret->host ||
-	    !vec_grow((void **)&ret->guests, &ret->guest_room, 0, sizeof(*ret->guests)))
-		return false;
-	ret->guests[0] = machine_new(0, true);
-	ret->guest_count = ret->guests[0] ? 1 : 0;
-	return ret->guest_count;
+	return ret->host && bench_guest_new(ret);
 }
 
 bool bench_machines(const struct sim_vm *vm, struct machines *ret)

@@ -40,6 +40,9 @@ struct pt_config bench_config(const struct sim_options *options);
 /** A host and one guest without code. False when that fails; release with machines_free(). */
 bool bench_machines_new(struct machines *ret);
 
+/** Add a guest without code. False when that fails. */
+bool bench_guest_new(struct machines *machines);
+
 /** Give a machine code (copied). False when that fails. */
 bool bench_add_code(struct machine *machine, uint64_t address, const void *bytes, size_t size);
 
