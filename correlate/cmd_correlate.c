@@ -60,9 +60,14 @@ static int parse_options(struct correlate_args *args, int argc, char **argv,
 static bool show_progress(void *context, double done)
 {
 	if (isatty(STDERR_FILENO))
-		(void)fprintf(stderr, done < 1 ? "\rptvm correlate: %2.0f %%" : "\r\033[K",
-			      100 * done);
+		(void)fprintf(stderr, "\rptvm correlate: %3.0f %%", 100 * done);
 	return !interrupt_waits();
+}
+
+static void end_progress(void)
+{
+	if (isatty(STDERR_FILENO))
+		(void)fputs("\r\033[K", stderr);
 }
 
 static bool go_on(void *context)
@@ -97,6 +102,10 @@ static void print_notes(const struct correlate_report *report)
 		(void)fprintf(stderr,
 			      "ptvm correlate: %" PRIu64 " guest TSC packets of too many VMCSs\n",
 			      offsets->dropped);
+	if (report->data->bad_reason)
+		(void)fprintf(stderr, "ptvm correlate: %s: %s at offset %#" PRIx64 "\n",
+			      report->data->path, report->data->bad_reason,
+			      report->data->bad_offset);
 	if (!report->data->pt.tsc)
 		(void)fprintf(stderr, "ptvm correlate: %s: recorded without time stamps\n",
 			      report->data->path);
@@ -158,6 +167,7 @@ static int correlate(struct correlation *correlation, const struct correlate_arg
 	const struct collect_watch watch = { show_progress, NULL };
 	int r = correlation_find(correlation, &args->given, &watch, error);
 
+	end_progress();
 	if (!r)
 		r = print(correlation, args->json, error);
 	if (!r && !args->dry_run)

@@ -63,6 +63,17 @@ static int read_vcpu(const json_t *vcpu, struct offset_recorded entry, struct of
 	return 0;
 }
 
+/* A name is printed on terminals, which obey what does not print. */
+static char *printable(struct arena *arena, const char *name)
+{
+	char *copy = arena_strndup(arena, name, strlen(name));
+
+	for (char *p = copy; p && *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+	return copy;
+}
+
 static int read_machine(const json_t *machine, struct offsets_recorded *ret)
 {
 	const json_t *vcpus = json_object_get(machine, "vcpus");
@@ -71,7 +82,7 @@ static int read_machine(const json_t *machine, struct offsets_recorded *ret)
 	int r = 0;
 
 	if (name)
-		entry.name = arena_strndup(&ret->arena, name, strlen(name));
+		entry.name = printable(&ret->arena, name);
 	if (!entry.name)
 		return -PTVM_NO_MEMORY;
 	for (size_t i = 0; i < json_array_size(vcpus) && !r; i++)

@@ -314,7 +314,7 @@ static int merge_seen(struct vmcs_table *table, const struct vmcs_seen *from)
 	int r = get(table, from->vmcs, from->queue, &to);
 
 	for (size_t i = 0; i < from->runs.count && !r; i++)
-		r = vec_push(&to->runs, from->runs.items[i]) ? 0 : -PTVM_NO_MEMORY;
+		r = push_run(to, &from->runs.items[i]);
 	if (r == -PTVM_END)
 		table->dropped += from->packets;
 	if (r)

@@ -22,7 +22,7 @@ struct aux_span {
 /** Bytes of the recording that repeat some of the stream, and are not part of it. */
 struct aux_repeat {
 	uint64_t position, size; /* what is repeated */
-	uint64_t file_offset;	 /* where */
+	uint64_t file_offset;    /* where */
 };
 
 /** A place where the kernel says that trace was lost. */

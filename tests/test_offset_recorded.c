@@ -107,8 +107,8 @@ static void other_shapes_record_nothing(void **state)
 		"{\"machines\": 5}",
 		"{\"machines\": [1, {\"vcpus\": [7]}]}",
 		"{\"machines\": [{\"vcpus\": [{\"tid\": 1, \"tsc\": [{\"offset\": \"x\"}]}]}]}",
-		"{\"machines\": [{\"vcpus\": [{\"tid\": 1, \"tsc\": [{\"offset\": 1, "
-		"\"ratio\": -1}]}]}]}",
+		("{\"machines\": [{\"vcpus\": [{\"tid\": 1, \"tsc\": [{\"offset\": 1, "
+		 "\"ratio\": -1}]}]}]}"),
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
