@@ -1,0 +1,193 @@
+#!/bin/bash
+# Copies the kernel of a real guest by every way, and compares: a Debian cloud kernel, emulated by QEMU (no KVM needed)
+# under a real libvirtd, with the QEMU guest agent and an ssh server. About two minutes; as root; installs what is missing.
+# Usage: tests/guest/run.sh PTVM
+set -u -o pipefail
+ptvm=$(realpath "${1:?the ptvm to test}")
+cd "$(dirname "$0")" || exit 1
+. ../need.sh
+need busybox-static cpio dropbear-bin libvirt-clients libvirt-daemon-driver-qemu libvirt-daemon-system openssh-client \
+	python3 qemu-guest-agent qemu-system-x86 seabios || exit 1
+
+name=ptvm-test-$$ port=$((20000 + $$ % 10000))
+virsh=(virsh -q -c qemu:///system)
+work=$(mktemp -d) passed=0 failed=0
+chmod 755 "$work"
+trap '"${virsh[@]}" destroy "$name" >/dev/null 2>&1; rm -rf "$work"' EXIT
+
+# check WHAT COMMAND...: run it; quiet where it works
+check()
+{
+	local what=$1
+
+	shift
+	if "$@" >"$work/log" 2>&1; then
+		echo "ok    $what"
+		((passed += 1))
+	else
+		tail -n 20 "$work/log"
+		echo "FAIL  $what"
+		((failed += 1))
+		return 1
+	fi
+}
+
+start_libvirt()
+{
+	"${virsh[@]}" version && return
+	pidof virtlogd || virtlogd -d
+	pidof libvirtd || libvirtd -d
+	for _ in {1..50}; do
+		"${virsh[@]}" version && return
+		sleep 0.2
+	done
+	return 1
+}
+
+fetch_kernel()
+{
+	local package
+
+	package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/ { print $2; exit }')
+	(cd "$work" && apt-get download -qq "$package" && dpkg-deb -x ./"$package"_*.deb kernel) &&
+		cp "$work"/kernel/boot/vmlinuz-* "$work/vmlinuz"
+}
+
+# install_program FILE: into the initramfs, with its libraries
+install_program()
+{
+	local file
+
+	for file in "$1" $(ldd "$1" | grep -o '/lib[^ ]*'); do
+		install -D "$file" "$work/root/$file" || return 1
+	done
+}
+
+modules="virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_console failover
+	net_failover virtio_net"
+
+make_initramfs()
+{
+	local root=$work/root module applet
+
+	mkdir -p "$root"/{bin,dev,etc/dropbear,mod,proc,root/.ssh,run,sys,tmp,var/run}
+	cp /bin/busybox "$root/bin/"
+	for applet in cat dd ifconfig insmod ln ls mkdir mount pidof sh sleep uname; do
+		ln -s busybox "$root/bin/$applet"
+	done
+	install_program /usr/sbin/qemu-ga && install_program /usr/sbin/dropbear || return 1
+	for module in $modules; do
+		cp "$(find "$work/kernel" -name "$module.ko" | head -n 1)" "$root/mod/" || return 1
+	done
+	ssh-keygen -q -t ed25519 -N '' -f "$work/key"
+	dropbearkey -t ed25519 -f "$root/etc/dropbear/host_key"
+	cp "$work/key.pub" "$root/root/.ssh/authorized_keys"
+	echo root:x:0:0:root:/root:/bin/sh >"$root/etc/passwd"
+	echo /bin/sh >"$root/etc/shells"
+	make_init >"$root/init"
+	chmod -R go-w "$root" && chmod 755 "$root/init"
+	(cd "$root" && find . | cpio -o -H newc | gzip -1) >"$work/initrd.gz"
+}
+
+make_init()
+{
+	cat <<-EOF
+		#!/bin/sh
+		mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
+		for m in $(echo $modules); do insmod /mod/\$m.ko; done
+		sleep 1
+		ifconfig lo 127.0.0.1 up; ifconfig eth0 10.0.2.15 up
+		mkdir /dev/virtio-ports
+		for p in /sys/class/virtio-ports/*; do ln -s /dev/\${p##*/} /dev/virtio-ports/\$(cat \$p/name); done
+		echo 1 >/proc/sys/kernel/kptr_restrict
+		dropbear -r /etc/dropbear/host_key -E
+		/usr/sbin/qemu-ga -m virtio-serial -p /dev/virtio-ports/org.qemu.guest_agent.0 &
+		while :; do sleep 60; done
+	EOF
+}
+
+start_guest()
+{
+	cat >"$work/domain.xml" <<-EOF
+		<domain type='qemu' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+		<name>$name</name><memory unit='MiB'>512</memory><vcpu>1</vcpu>
+		<os><type arch='x86_64' machine='q35'>hvm</type><kernel>$work/vmlinuz</kernel>
+		<initrd>$work/initrd.gz</initrd><cmdline>console=ttyS0 quiet</cmdline></os>
+		<cpu mode='maximum'/><features><acpi/></features>
+		<devices><emulator>/usr/bin/qemu-system-x86_64</emulator>
+		<channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel></devices>
+		<qemu:commandline>
+		<qemu:arg value='-netdev'/><qemu:arg value='user,id=n0,hostfwd=tcp:127.0.0.1:$port-:22'/>
+		<qemu:arg value='-device'/><qemu:arg value='virtio-net-pci,netdev=n0,bus=pcie.0,addr=0x10'/>
+		</qemu:commandline></domain>
+	EOF
+	"${virsh[@]}" create "$work/domain.xml" || return 1
+	for _ in {1..60}; do
+		"${virsh[@]}" qemu-agent-command "$name" '{"execute":"guest-ping"}' && return
+		sleep 1
+	done
+	return 1
+}
+
+# The user's ssh with a configuration of our own.
+set_up_ssh()
+{
+	mkdir "$work/bin"
+	cat >"$work/ssh_config" <<-EOF
+		Host guest
+		HostName 127.0.0.1
+		Port $port
+		User root
+		IdentityFile $work/key
+		StrictHostKeyChecking no
+		UserKnownHostsFile /dev/null
+		LogLevel ERROR
+	EOF
+	printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v ssh)" "$work/ssh_config" >"$work/bin/ssh"
+	chmod 755 "$work/bin/ssh"
+	PATH=$work/bin:$PATH
+	ssh guest uname -r >"$work/release"
+}
+
+# The text of a kernel that runs is patched now and then, by a few bytes.
+nearly_same()
+{
+	local differ
+
+	[[ $(stat -c %s "$1") == $(stat -c %s "$2") ]] || return 1
+	differ=$(cmp -l "$1" "$2" | wc -l)
+	echo "$1 and $2 differ in $differ bytes"
+	((differ < 1000))
+}
+
+text_is_in_place()
+{
+	ssh guest cat /proc/kallsyms | cmp - "$work/agent/kallsyms" &&
+		ssh guest cat /proc/modules | cut -d ' ' -f 1,6 | cmp - <(cut -d ' ' -f 1,6 "$work/agent/modules")
+}
+
+facts_are_the_guests()
+{
+	grep -F "\"$(cat "$work/release")\"" "$work/agent/guest.json" &&
+		grep -F "\"$(ssh guest cat /proc/sys/kernel/random/boot_id)\"" "$work/ssh/guest.json"
+}
+
+handles_are_closed()
+{
+	ssh guest "ls -l /proc/\$(pidof qemu-ga)/fd" >"$work/fds" || return 1
+	! grep '/proc/k\|/proc/modules' "$work/fds"
+}
+
+check "libvirt" start_libvirt || exit 1
+check "kernel" fetch_kernel || exit 1
+check "initramfs" make_initramfs || exit 1
+check "the guest runs" start_guest || exit 1
+check "the guest's ssh" set_up_ssh || exit 1
+check "by the agent" "$ptvm" guest --domain "$name" -o "$work/agent"
+check "by ssh" "$ptvm" guest --via ssh=guest -o "$work/ssh"
+check "both copied the same code" nearly_same "$work/agent/kcore" "$work/ssh/kcore"
+check "symbols and modules are those that the guest shows" text_is_in_place
+check "so are the facts" facts_are_the_guests
+check "the agent's files are closed" handles_are_closed
+echo "tests/guest: $passed passed, $failed failed"
+((failed == 0))
