@@ -1,0 +1,306 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "host/recording_out.h"
+#include "host/tracer.h"
+#include "tests/fake_kernel.h"
+
+enum { CPUS = 2, FDS_PER_CPU = 100, HEADER = 104, DEAD = 13, TRACE_RECORD = 48 };
+
+/* A machine: a kernel for each CPU, told apart by file descriptors. */
+struct machine {
+	struct fake_kernel cpus[CPUS];
+	int opened[CPUS];
+	int owner[CPUS * FDS_PER_CPU]; /* where an event writes to; -1 to itself */
+	int trace_errno;
+	unsigned switched_on;
+};
+
+struct bench {
+	struct machine machine;
+	struct perf_kernel kernel;
+	struct tracer tracer;
+	struct recording_out out;
+	char path[64];
+};
+
+static int machine_open(void *context, struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	struct machine *machine = context;
+
+	if (tid == DEAD || (machine->trace_errno && attr->type == 8)) {
+		errno = tid == DEAD ? ESRCH : machine->trace_errno;
+		return -1;
+	}
+	machine->owner[cpu * FDS_PER_CPU + machine->opened[cpu]] = -1;
+	(void)machine->cpus[cpu].table.open(&machine->cpus[cpu], attr, tid, cpu);
+	return cpu * FDS_PER_CPU + machine->opened[cpu]++;
+}
+
+static int machine_control(void *context, int fd, unsigned long request, unsigned long argument)
+{
+	struct machine *machine = context;
+	struct fake_kernel *cpu = &machine->cpus[fd / FDS_PER_CPU];
+	int r = cpu->table.control(cpu, fd, request, argument);
+
+	if (request == PERF_EVENT_IOC_SET_OUTPUT)
+		machine->owner[fd] = (int)argument;
+	else if (request == PERF_EVENT_IOC_ID)
+		*(uint64_t *)argument = 1000 + (unsigned)fd;
+	else if (request == PERF_EVENT_IOC_ENABLE)
+		machine->switched_on++;
+	return r;
+}
+
+static void *machine_map(void *context, size_t size, int protection, int fd, off_t offset)
+{
+	struct machine *machine = context;
+	struct fake_kernel *cpu = &machine->cpus[fd / FDS_PER_CPU];
+
+	return cpu->table.map(cpu, size, protection, fd, offset);
+}
+
+static int machine_unmap(void *context, void *at, size_t size)
+{
+	struct machine *machine = context;
+
+	for (int i = 0; i < CPUS; i++)
+		if (!machine->cpus[i].table.unmap(&machine->cpus[i], at, size))
+			return 0;
+	return -1;
+}
+
+static int machine_close(void *context, int fd)
+{
+	struct machine *machine = context;
+
+	return machine->cpus[fd / FDS_PER_CPU].table.close(&machine->cpus[fd / FDS_PER_CPU], fd);
+}
+
+static int set_up(void **state)
+{
+	static struct bench bench;
+
+	memset(&bench, 0, sizeof(bench));
+	for (int i = 0; i < CPUS; i++)
+		fake_kernel_init(&bench.machine.cpus[i]);
+	bench.kernel =
+		(struct perf_kernel){ &bench.machine, machine_open,  machine_control, machine_map,
+				      machine_unmap,  machine_close, FAKE_PAGE_SIZE };
+	(void)snprintf(bench.path, sizeof(bench.path), "/tmp/ptvm-tracer-%d", getpid());
+	*state = &bench;
+	return recording_out_create(&bench.out, bench.path, NULL, 0, NULL);
+}
+
+static int tear_down(void **state)
+{
+	struct bench *bench = *state;
+
+	tracer_close(&bench->tracer);
+	for (int i = 0; i < CPUS; i++) {
+		assert_int_equal(bench->machine.cpus[i].mapped, 0);
+		assert_int_equal(bench->machine.cpus[i].closed, bench->machine.cpus[i].opened);
+		fake_kernel_deinit(&bench->machine.cpus[i]);
+	}
+	recording_out_close(&bench->out);
+	return unlink(bench->path);
+}
+
+static int open_tracer(struct bench *bench, const pid_t *tids, size_t count,
+		       struct ptvm_error *error)
+{
+	static const int cpus[] = { 0, 1 };
+	const struct tracer_choice choice = {
+		.perf = { .pt_type = 8 },
+		.tids = tids,
+		.tid_count = count,
+		.cpus = cpus,
+		.cpu_count = CPUS,
+		.record_pages = 1,
+		.aux_pages = 1,
+	};
+
+	return tracer_open(&bench->tracer, &bench->kernel, &choice, error);
+}
+
+static void open_two(struct bench *bench)
+{
+	const pid_t tids[] = { 11, 12 };
+
+	assert_int_equal(open_tracer(bench, tids, 2, NULL), 0);
+}
+
+static void each_cpu_has_all_events_in_one_ring(void **state)
+{
+	static const enum perf_kind kinds[] = { PERF_TRACE,      PERF_TRACE, PERF_SWITCHES,
+						PERF_TEXT_POKES, PERF_TASKS, PERF_TASKS };
+	static const pid_t tids[] = { 11, 12, -1, -1, 11, 12 };
+	struct bench *bench = *state;
+	const struct tracer_event *event;
+
+	open_two(bench);
+	assert_int_equal(bench->tracer.events.count, 12);
+	for (int i = 0; i < 12; i++) {
+		event = &bench->tracer.events.items[i];
+		assert_int_equal(event->kind, kinds[i % 6]);
+		assert_int_equal(event->tid, tids[i % 6]);
+		assert_int_equal(event->cpu, i / 6);
+		assert_int_equal(event->queue, i / 6);
+		assert_int_equal(event->id, 1000 + event->fd);
+		assert_int_equal(bench->machine.owner[event->fd],
+				 i % 6 ? event->fd / FDS_PER_CPU * FDS_PER_CPU : -1);
+	}
+	assert_int_equal(bench->machine.switched_on, 0);
+	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
+	assert_int_equal(bench->machine.switched_on, 4);
+}
+
+static void threads_that_ended_are_left_out(void **state)
+{
+	const pid_t tids[] = { DEAD, 12 }, dead[] = { DEAD };
+	struct bench *bench = *state;
+	struct ptvm_error error = { 0 };
+
+	assert_int_equal(open_tracer(bench, tids, 2, NULL), 0);
+	assert_int_equal(bench->tracer.events.count, 8);
+	assert_int_equal(bench->tracer.events.items[0].tid, 12);
+	tracer_close(&bench->tracer);
+	assert_int_equal(open_tracer(bench, dead, 1, &error), -PTVM_NOT_FOUND);
+	assert_string_equal(error.message, "all threads to trace have ended");
+}
+
+static void what_cannot_be_opened_or_mapped_is_told(void **state)
+{
+	const pid_t tids[] = { 11 };
+	struct bench *bench = *state;
+	struct ptvm_error error = { 0 };
+
+	bench->machine.trace_errno = EBUSY;
+	assert_int_equal(open_tracer(bench, tids, 1, &error), -PTVM_SYSTEM);
+	assert_string_equal(error.message, "intel_pt of thread 11: Intel PT is in use by another "
+					   "tracer, or by KVM in mode host-guest");
+	tracer_close(&bench->tracer);
+	bench->machine.trace_errno = 0;
+	bench->machine.cpus[1].map_trace_errno = EPERM;
+	assert_int_equal(open_tracer(bench, tids, 1, NULL), -PTVM_SYSTEM);
+}
+
+/* What the file has after its header. */
+static size_t read_file(const struct bench *bench, uint8_t *data, size_t size)
+{
+	FILE *file = fopen(bench->path, "rb");
+	size_t count;
+
+	assert_non_null(file);
+	assert_int_equal(fseek(file, HEADER, SEEK_SET), 0);
+	count = fread(data, 1, size, file);
+	assert_int_equal(fclose(file), 0);
+	return count;
+}
+
+static uint64_t drain(struct bench *bench)
+{
+	uint64_t bytes;
+
+	assert_int_equal(tracer_drain(&bench->tracer, &bench->out, &bytes, NULL), 0);
+	return bytes;
+}
+
+static void records_and_trace_go_to_the_file(void **state)
+{
+	static const uint8_t record[16] = { 14, [6] = 16, [8] = 0xaa };
+	static const uint8_t trace[16] = { 0x02, 0x82 };
+	struct bench *bench = *state;
+	uint8_t file[200];
+
+	open_two(bench);
+	assert_int_equal(drain(bench), 0);
+	assert_int_equal(read_file(bench, file, sizeof(file)), 0);
+	fake_kernel_record(&bench->machine.cpus[1], record, sizeof(record));
+	fake_kernel_trace(&bench->machine.cpus[1], trace, sizeof(trace));
+	assert_int_equal(drain(bench), 32);
+	assert_int_equal(read_file(bench, file, sizeof(file)), 16 + TRACE_RECORD + 16 + 8);
+	assert_memory_equal(file, record, 16);
+	assert_int_equal(file[16], 71);
+	assert_int_equal(file[16 + 8], 16);
+	assert_int_equal(file[16 + 32], 1);
+	assert_int_equal(file[16 + 40], 1);
+	assert_memory_equal(file + 16 + TRACE_RECORD, trace, 16);
+	assert_int_equal(file[16 + TRACE_RECORD + 16], 68);
+	assert_int_equal(drain(bench), 0);
+}
+
+static void a_trace_that_stopped_goes_on(void **state)
+{
+	static uint8_t trace[FAKE_PAGE_SIZE + 1], file[3 * FAKE_PAGE_SIZE];
+	struct fake_kernel *cpu;
+	struct bench *bench = *state;
+
+	memset(trace, 0x5a, sizeof(trace));
+	open_two(bench);
+	cpu = &bench->machine.cpus[0];
+	assert_int_equal(fake_kernel_trace(cpu, trace, sizeof(trace)), FAKE_PAGE_SIZE);
+	assert_true(cpu->is_stopped);
+	assert_int_equal(drain(bench), FAKE_PAGE_SIZE);
+	assert_false(cpu->is_stopped);
+	assert_int_equal(fake_kernel_trace(cpu, trace, 8), 8);
+	assert_int_equal(drain(bench), 8);
+	/* The second piece says where it is in the trace. */
+	read_file(bench, file, sizeof(file));
+	assert_int_equal(file[TRACE_RECORD + FAKE_PAGE_SIZE + 8 + 17], FAKE_PAGE_SIZE >> 8);
+}
+
+static void what_was_not_written_stays_in_the_ring(void **state)
+{
+	static const uint8_t trace[16] = { 0x02, 0x82 };
+	struct bench *bench = *state;
+	int fd = bench->out.fd;
+	uint64_t bytes;
+
+	open_two(bench);
+	fake_kernel_trace(&bench->machine.cpus[0], trace, sizeof(trace));
+	bench->out.fd = -1;
+	assert_int_equal(tracer_drain(&bench->tracer, &bench->out, &bytes, NULL), -PTVM_SYSTEM);
+	bench->out.fd = fd;
+	assert_int_equal(drain(bench), sizeof(trace));
+}
+
+static void a_ring_without_sense_is_told(void **state)
+{
+	struct bench *bench = *state;
+	struct ptvm_error error = { 0 };
+	uint64_t bytes;
+
+	open_two(bench);
+	fake_kernel_page(&bench->machine.cpus[1])->aux_head = FAKE_PAGE_SIZE + 1;
+	assert_int_equal(tracer_drain(&bench->tracer, &bench->out, &bytes, &error),
+			 -PTVM_INCONSISTENT);
+	assert_string_equal(error.message, "the kernel's place in ring 1 makes no sense");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_cpu_has_all_events_in_one_ring),
+		TEST(threads_that_ended_are_left_out),
+		TEST(what_cannot_be_opened_or_mapped_is_told),
+		TEST(records_and_trace_go_to_the_file),
+		TEST(a_trace_that_stopped_goes_on),
+		TEST(what_was_not_written_stays_in_the_ring),
+		TEST(a_ring_without_sense_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
