@@ -126,6 +126,15 @@ static void report_gaps(const struct timeline_result *result)
 			      result->corrections);
 }
 
+static void report_labels(const struct timeline_result *result)
+{
+	if (result->labels)
+		(void)fprintf(stderr,
+			      "ptvm script: %" PRIu64 " jump labels found patched in code copied "
+			      "earlier (first at %#" PRIx64 ")\n",
+			      result->labels, result->first_label);
+}
+
 static void report_damage(const struct perf_data *data)
 {
 	if (data->bad_reason)
@@ -160,6 +169,7 @@ static int print_trace(struct script *script, struct ptvm_error *error)
 	if (r)
 		return r;
 	report_gaps(&result);
+	report_labels(&result);
 	if (result.bytes && !result.insns && !script->nothing_wanted)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing could be decoded",
 				 script->args.pt ? script->args.pt : script->data.path);

@@ -7,14 +7,17 @@
 #include "decode/label_targets.h"
 
 enum {
-	BASES = 4,     /* told addresses to go back to */
-	SITES = 64,    /* tried for one of them */
-	DEPTH = 3,     /* labels changed between two told addresses */
-	CONFIRMED = 2, /* addresses told after the disagreement make a trial good */
+	BASES = 4,      /* told addresses to go back to */
+	SITES = 64,     /* tried for one of them */
+	DEPTH = 3,      /* labels changed between two told addresses */
+	ENDBR_SIZE = 4, /* a function may be entered behind its first instruction */
+	CONFIRMED = 6,  /* addresses told after the disagreement make a trial as good as can be */
+	ENOUGH = 4,     /* no more patches need be tried at once */
+	GOOD = 2,       /* so many do if nothing is better */
 	TRIAL_STEPS = 4096,
 	TRIAL_INSNS = 20000,
-	SEARCH_WORK = 1 << 18,  /* instructions */
-	SEGMENT_WORK = 1 << 16, /* and for each byte of a segment: */
+	SEARCH_WORK = 1 << 15,  /* instructions */
+	SEGMENT_WORK = 1 << 18, /* and for each byte of a segment: */
 	BYTE_WORK = 4,
 };
 
@@ -24,6 +27,11 @@ struct site {
 	unsigned index;
 };
 
+struct sites {
+	struct site items[SITES];
+	unsigned count;
+};
+
 struct search {
 	struct pt_flow flow; /* of the trial */
 	struct flow_batch batch;
@@ -31,8 +39,8 @@ struct search {
 	uint32_t base_count;
 	uint64_t position; /* behind the packet that disagrees */
 	struct flow_patches patches, best;
-	uint32_t best_odd; /* returns of the best; UINT32_MAX: there is none */
-	uint32_t known;    /* patches from before this search */
+	int best_merit; /* below GOOD: there is none */
+	uint32_t known; /* patches from before this search */
 	uint64_t work;
 };
 
@@ -110,6 +118,45 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 	return block;
 }
 
+static bool is_call_at(struct machine *machine, uint64_t ip, uint64_t time_ns, uint64_t next)
+{
+	struct code_view view;
+	struct insn insn;
+
+	return !machine_code(machine, -1, ip, time_ns, &view) &&
+	       !insn_read(view.data, view.left, ip, 64, &insn) && insn_next(&insn) == next &&
+	       (insn.class == INSN_CALL || insn.class == INSN_CALL_INDIRECT);
+}
+
+static bool is_after_call(struct machine *machine, uint64_t ip, uint64_t time_ns)
+{
+	for (unsigned size = 2; size <= 8; size++)
+		if (is_call_at(machine, ip - size, time_ns, ip))
+			return true;
+	return false;
+}
+
+/* A return goes behind a call, and has a TIP only where it goes elsewhere than the call that was
+ * last (if they are compressed); a call goes to where a function begins. */
+void flow_patch_judge(struct pt_flow *flow, const struct block *block, uint64_t ip)
+{
+	uint64_t time_ns = time_conv_ns(&flow->config->conv, flow->clock.now);
+	struct machine *machine = block->space->machine;
+	struct symbol_view symbol;
+
+	if (!is_kernel(block) || !(ip >> 63))
+		return;
+	if (block->end == BLOCK_RETURN) {
+		flow->odd_branches += flow->return_count &&
+				      (!flow->config->noretcomp ||
+				       flow->returns[(flow->return_top - 1) % RETURN_STACK] != ip);
+		flow->odd_branches += !is_after_call(machine, ip, time_ns);
+	} else if (block->insns[block->count - 1].class == INSN_CALL_INDIRECT) {
+		machine_symbol(machine, -1, ip, time_ns, &symbol);
+		flow->odd_branches += symbol.name && symbol.offset > ENDBR_SIZE;
+	}
+}
+
 /* The trial's flow begins at another's state. */
 static void begin(struct search *search, const struct pt_flow *from)
 {
@@ -117,6 +164,7 @@ static void begin(struct search *search, const struct pt_flow *from)
 	search->flow.block = NULL;
 	search->flow.is_trial = true;
 	search->flow.gaps_only = false;
+	search->flow.gap_block = NULL;
 	search->flow.patches = search->patches;
 	search->batch.count = search->batch.context_count = 0;
 	search->batch.room = FLOW_BATCH;
@@ -167,44 +215,44 @@ static bool replay(struct search *search, const struct pt_flow *from)
 	return true;
 }
 
-/* Whether the trial goes past the disagreement and on, as far as can be told. */
-static bool is_good(struct search *search, const struct pt_flow *base)
+/* How many addresses agree with the trial from the disagreement on, as far as need be. */
+static int confirmations(struct search *search, const struct pt_flow *base)
 {
-	uint64_t insns = search->flow.insns;
-	unsigned confirmed = 0;
+	int confirmed = 0;
 
-	for (unsigned steps = 0; steps < TRIAL_STEPS; steps++) {
+	for (unsigned steps = 0; steps < TRIAL_STEPS && confirmed < CONFIRMED; steps++) {
 		uint32_t addresses = search->flow.addresses;
 		int r = step(search);
-		bool passed = pt_cursor_position(&search->flow.cursor) >= search->position;
 
-		charge(search, 16);
-		if (search->flow.disagrees || search->flow.insns - insns > TRIAL_INSNS)
-			return false;
-		if (search->flow.gaps != base->gaps) /* of another kind: the trial was not it */
-			return confirmed > 0;
-		confirmed += passed && search->flow.addresses != addresses;
-		if (r || confirmed >= CONFIRMED)
-			return passed;
+		if (search->flow.disagrees || search->flow.insns - base->insns > TRIAL_INSNS)
+			return confirmed;
+		if (pt_cursor_position(&search->flow.cursor) < search->position) {
+			if (r || search->flow.gaps != base->gaps)
+				return 0;
+			continue;
+		}
+		confirmed += search->flow.addresses != addresses;
+		/* the trace ends, or there is a gap of another kind: that is not the trial's */
+		if (r || search->flow.gaps != base->gaps)
+			return confirmed ? CONFIRMED : 0;
 	}
-	return false;
+	return confirmed;
 }
 
 /* Try the patches from a base. True when they are so good that no others need be tried. */
 static bool try_patches(struct search *search, const struct pt_flow *base)
 {
-	bool good;
-	uint32_t odd;
+	int merit;
 
 	begin(search, base);
-	good = is_good(search, base);
+	merit = confirmations(search, base);
+	merit -= (int)(search->flow.odd_branches - base->odd_branches);
 	charge(search, 64 + search->flow.insns - base->insns);
-	odd = search->flow.odd_returns - base->odd_returns;
-	if (!good || odd >= search->best_odd || search->patches.count == search->known)
+	if (merit <= search->best_merit || search->patches.count == search->known)
 		return false;
 	search->best = search->patches;
-	search->best_odd = odd;
-	return !odd;
+	search->best_merit = merit;
+	return merit == CONFIRMED;
 }
 
 static bool is_decided(const struct search *search, const struct machine *machine, uint64_t ip)
@@ -216,36 +264,42 @@ static bool is_decided(const struct search *search, const struct machine *machin
 	return false;
 }
 
-static bool is_listed(const struct site *sites, unsigned count, uint64_t ip)
+static bool is_listed(const struct sites *sites, uint64_t ip)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (sites[i].block->insns[sites[i].index].ip == ip)
+	for (unsigned i = 0; i < sites->count; i++)
+		if (sites->items[i].block->insns[sites->items[i].index].ip == ip)
 			return true;
 	return false;
 }
 
-/* The labels that the trial came by, the last first. */
-static unsigned collect(const struct search *search, struct site *sites)
+static void collect_block(const struct search *search, struct block *block, unsigned insns,
+			  struct sites *ret)
 {
-	unsigned count = 0;
+	if (!is_kernel(block))
+		return;
+	for (unsigned i = insns; i-- > 0 && ret->count < SITES;) {
+		const struct insn *insn = &block->insns[i];
 
-	for (uint32_t i = search->batch.count; i-- > 0;) {
+		if (is_label(insn) && !is_listed(ret, insn->ip) &&
+		    !is_decided(search, block->space->machine, insn->ip))
+			ret->items[ret->count++] = (struct site){ block, i };
+	}
+}
+
+/* The labels that the trial came by, the last first. */
+static void collect(const struct search *search, struct sites *ret)
+{
+	struct block *last = search->flow.gap_block;
+
+	ret->count = 0;
+	if (last)
+		collect_block(search, last, last->count, ret);
+	for (uint32_t i = search->batch.count; i-- > 0 && ret->count < SITES;) {
 		const struct flow_item *item = &search->batch.items[i];
 
-		if (item->kind != FLOW_BLOCK || !is_kernel(item->block))
-			continue;
-		for (unsigned k = item->count; k-- > 0;) {
-			const struct insn *insn = &item->block->insns[k];
-
-			if (!is_label(insn) || is_listed(sites, count, insn->ip) ||
-			    is_decided(search, item->block->space->machine, insn->ip))
-				continue;
-			sites[count++] = (struct site){ item->block, k };
-			if (count == SITES)
-				return count;
-		}
+		if (item->kind == FLOW_BLOCK)
+			collect_block(search, item->block, item->count, ret);
 	}
-	return count;
 }
 
 /* Where the label may lead in its other form. One that was changed before has changed back. */
@@ -256,7 +310,7 @@ static unsigned alternatives(struct search *search, const struct site *site,
 	const struct insn *insn = &block->insns[site->index];
 	struct machine *machine = block->space->machine;
 	uint64_t time_ns = time_conv_ns(&base->config->conv, base->clock.now);
-	unsigned count;
+	unsigned count, looked_at;
 
 	ret[0] = 0;
 	if (find_patch(&search->patches, machine, insn->ip, base->addresses))
@@ -264,8 +318,8 @@ static unsigned alternatives(struct search *search, const struct site *site,
 	ret[0] = insn_next(insn);
 	if (insn->class == INSN_JMP)
 		return 1;
-	count = label_targets(machine, insn, time_ns, ret);
-	charge(search, LABEL_SCAN_MAX);
+	count = label_targets(machine, insn, time_ns, ret, &looked_at);
+	charge(search, looked_at);
 	return count;
 }
 
@@ -273,8 +327,7 @@ static unsigned alternatives(struct search *search, const struct site *site,
 static bool try_from(struct search *search, const struct pt_flow *base, unsigned depth)
 {
 	struct flow_patches *patches = &search->patches;
-	struct site sites[SITES];
-	unsigned count;
+	struct sites sites;
 
 	if (!search->work)
 		return true;
@@ -282,18 +335,19 @@ static bool try_from(struct search *search, const struct pt_flow *base, unsigned
 		return true;
 	if (!depth || patches->count == FLOW_PATCHES)
 		return false;
-	count = collect(search, sites);
-	for (unsigned i = 0; i < count; i++) {
+	collect(search, &sites);
+	for (unsigned i = 0; i < sites.count; i++) {
+		const struct site *site = &sites.items[i];
 		uint64_t to[LABEL_TARGETS_MAX];
-		unsigned to_count = alternatives(search, &sites[i], base, to);
+		unsigned to_count = alternatives(search, site, base, to);
 		struct flow_patch *patch = &patches->items[patches->count];
 
 		for (unsigned k = 0; k < to_count; k++) {
 			bool enough;
 
 			*patch = (struct flow_patch){
-				.machine = sites[i].block->space->machine,
-				.site = sites[i].block->insns[sites[i].index].ip,
+				.machine = site->block->space->machine,
+				.site = site->block->insns[site->index].ip,
 				.to = to[k],
 				.from = base->addresses,
 			};
@@ -313,11 +367,11 @@ static bool find(struct search *search)
 	for (unsigned depth = 1; depth <= DEPTH && search->work; depth++) {
 		for (uint32_t i = search->base_count; i-- > 0;) {
 			(void)try_from(search, &search->bases[i], depth);
-			if (search->best_odd != UINT32_MAX)
+			if (search->best_merit >= ENOUGH)
 				return true;
 		}
 	}
-	return false;
+	return search->best_merit >= GOOD;
 }
 
 static bool search_from(struct search *search, struct pt_flow *flow, const struct pt_flow *from)
@@ -326,7 +380,7 @@ static bool search_from(struct search *search, struct pt_flow *flow, const struc
 
 	search->patches = flow->patches;
 	search->known = flow->patches.count;
-	search->best_odd = UINT32_MAX;
+	search->best_merit = GOOD - 1;
 	search->work = flow->patches.work < SEARCH_WORK ? flow->patches.work : SEARCH_WORK;
 	flow->patches.work -= search->work;
 	found = replay(search, from) && find(search);

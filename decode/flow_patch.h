@@ -29,6 +29,9 @@ void flow_mark_set(const struct flow_run *run, struct flow_mark *ret);
  * when memory is out. */
 struct block *flow_patch_block(struct pt_flow *flow, struct block *block);
 
+/** Of a trial: count an indirect branch or return that programs seldom make. */
+void flow_patch_judge(struct pt_flow *flow, const struct block *block, uint64_t ip);
+
 /**
  * Packets and code disagree: find the patch by which they do not.
  *

@@ -35,6 +35,7 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 	flow_add(run, FLOW_GAP, pt_cursor_position(&flow->cursor))->count = kind;
 	flow_add(run, FLOW_AT, ip);
 	flow->state = FLOW_LOST;
+	flow->gap_block = flow->block;
 	flow->block = NULL;
 	flow->tnt_count = 0;
 	flow->at_fup = false;
@@ -331,7 +332,7 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
 	struct block *block;
-	uint64_t former;
+	uint64_t ignored;
 
 	flow->idle_blocks = 0;
 	if (!reach_branch(run)) {
@@ -346,8 +347,10 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	}
 	emit_block(run, block, block->count, true);
 	flow->addresses++;
-	if (block->end == BLOCK_RETURN && flow_pop(flow, &former))
-		flow->odd_returns += former != ip || !flow->config->noretcomp;
+	if (flow->is_trial)
+		flow_patch_judge(flow, block, ip);
+	if (block->end == BLOCK_RETURN)
+		(void)flow_pop(flow, &ignored);
 	if (block->end != BLOCK_FAR) {
 		flow_say(run, FLOW_TO, ip);
 		go(run, block, 1, ip);

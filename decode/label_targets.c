@@ -5,7 +5,8 @@
 
 enum {
 	SYMBOL_NAME_MAX = 256,
-	BLIND_SCAN_MAX = 512, /* instructions, where functions are not known */
+	SCAN_MAX = 4096,      /* instructions of a function */
+	BLIND_SCAN_MAX = 512, /* and where functions are not known */
 };
 
 struct targets {
@@ -102,29 +103,35 @@ static void scan(struct targets *targets, uint64_t start, const char *name, bool
 	}
 }
 
-unsigned label_targets(struct machine *machine, const struct insn *label, uint64_t time_ns,
-		       uint64_t *ret)
+/* The function that holds the label, and its .cold part. */
+static void scan_function(struct targets *targets, const struct symbol_view *view)
 {
-	struct targets targets = { .machine = machine,
-				   .label = label,
-				   .time_ns = time_ns,
-				   .items = ret,
-				   .left = BLIND_SCAN_MAX };
-	struct symbol_view view;
 	char cold[SYMBOL_NAME_MAX];
 	uint64_t start;
 
-	machine_symbol(machine, -1, label->ip, time_ns, &view);
-	if (!view.name) {
-		scan(&targets, insn_next(label), NULL, false);
-		return targets.count;
-	}
-	targets.left = LABEL_SCAN_MAX;
-	scan(&targets, label->ip - view.offset, view.name, false);
-	if (snprintf(cold, sizeof(cold), "%s.cold", view.name) >= (int)sizeof(cold))
-		return targets.count;
-	start = machine_symbol_address(machine, cold);
+	scan(targets, targets->label->ip - view->offset, view->name, false);
+	if (snprintf(cold, sizeof(cold), "%s.cold", view->name) >= (int)sizeof(cold))
+		return;
+	start = machine_symbol_address(targets->machine, cold);
 	if (start)
-		scan(&targets, start, cold, true);
+		scan(targets, start, cold, true);
+}
+
+unsigned label_targets(struct machine *machine, const struct insn *label, uint64_t time_ns,
+		       uint64_t *ret, unsigned *ret_looked_at)
+{
+	struct targets targets = {
+		.machine = machine, .label = label, .time_ns = time_ns, .items = ret
+	};
+	struct symbol_view view;
+	unsigned most;
+
+	machine_symbol(machine, -1, label->ip, time_ns, &view);
+	targets.left = most = view.name ? SCAN_MAX : BLIND_SCAN_MAX;
+	if (view.name)
+		scan_function(&targets, &view);
+	else
+		scan(&targets, insn_next(label), NULL, false);
+	*ret_looked_at = most - targets.left;
 	return targets.count;
 }

@@ -8,7 +8,6 @@
 
 enum {
 	LABEL_TARGETS_MAX = 32,
-	LABEL_SCAN_MAX = 4096, /* instructions looked at */
 };
 
 /**
@@ -17,8 +16,9 @@ enum {
  *
  * @label  the NOP; those of 2 bytes have near targets only
  * @ret    room for LABEL_TARGETS_MAX
+ * @ret_looked_at  instructions, what it cost
  *
  * Returns how many there are.
  */
 unsigned label_targets(struct machine *machine, const struct insn *label, uint64_t time_ns,
-		       uint64_t *ret);
+		       uint64_t *ret, unsigned *ret_looked_at);

@@ -93,7 +93,7 @@ struct flow_code {
 	int32_t pid; /* of a per-thread queue; -1: by the switches */
 };
 
-enum { FLOW_PATCHES = 48 };
+enum { FLOW_PATCHES = 64 };
 
 /** Jump labels found changed since their code was copied (flow_patch.h), in the order of time. */
 struct flow_patches {
@@ -131,10 +131,11 @@ struct pt_flow {
 	uint32_t idle_blocks;          /* followed since the last packet */
 	const struct block *idle_mark; /* one of them */
 	uint64_t told_time, told_cycles, cycles;
-	uint64_t insns;       /* that ran so far */
-	uint32_t addresses;   /* told by packets so far */
-	uint32_t gaps;        /* so far */
-	uint32_t odd_returns; /* by TIP, where a call that had not returned was known */
+	uint64_t insns;          /* that ran so far */
+	uint32_t addresses;      /* told by packets so far */
+	uint32_t gaps;           /* so far */
+	struct block *gap_block; /* where the last was, not all of which ran; for the moment only */
+	uint32_t odd_branches;   /* of a trial: those that programs seldom make */
 	bool gaps_only;    /* nobody asks for blocks and times: items are about gaps and events */
 	bool at_fup;       /* a FUP said where an event happened that a TIP is to follow */
 	bool fup_is_plain; /* the next FUP belongs to an event that changes no flow */

@@ -117,6 +117,7 @@ static void add_up(struct team *team, struct job *job)
 	team->insns += job->flow.insns;
 	team->translated += job->flow.clock.translated - job->segment.clock.translated;
 	team->corrections += job->flow.clock.corrections - job->segment.clock.corrections;
+	label_list_add(&team->labels, &job->flow.patches);
 }
 
 /* Run a job, without the lock, as far as there is room for its lines. */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "decode/job.h"
+#include "decode/label_list.h"
 
 enum { TEAM_THREADS_MAX = 64 };
 
@@ -33,6 +34,7 @@ struct team {
 	bool stop, gaps_only, in_order, out_of_memory;
 	/* of segments that are done */
 	uint64_t gaps[GAP_KINDS], insns, corrections, translated;
+	struct label_list labels;
 };
 
 /**

@@ -179,5 +179,7 @@ int timeline_print(const struct aux_queue *queues, size_t count, const struct pr
 	ret->insns = timeline.team.insns;
 	ret->corrections = timeline.team.corrections;
 	ret->translated = timeline.team.translated;
+	ret->labels = timeline.team.labels.count;
+	ret->first_label = label_list_lowest(&timeline.team.labels);
 	return r;
 }

@@ -13,7 +13,7 @@ struct draft {
 	uint8_t size, field; /* `field` bytes of displacement at the end; 0 none */
 	enum sim_kind kind;
 	int item, function; /* target, -1 none */
-	bool guard;
+	bool guard, is_nop;
 };
 
 struct builder {
@@ -33,6 +33,7 @@ struct builder {
 		struct draft *items;
 		size_t count, room;
 	} done; /* of all functions, beside code->insns */
+	bool after_label;
 };
 
 static unsigned below(struct builder *b, unsigned limit)
@@ -145,7 +146,7 @@ static void widen(const struct builder *b, struct draft *d)
 {
 	uint8_t opcode = d->bytes[0];
 
-	if (d->kind == SIM_JMP) {
+	if (d->kind == SIM_JMP || d->kind == SIM_LABEL) {
 		d->bytes[0] = 0xe9;
 		d->size = 1;
 	} else {
@@ -287,6 +288,26 @@ static void special(struct builder *b, int next)
 	}
 }
 
+/* A jump label with the code that it jumps over. One way begins with an indirect call, the other
+ * with a conditional branch, so that packets tell which was taken. */
+static bool jump_label(struct builder *b, int item, int items)
+{
+	struct draft *d;
+
+	if (!b->options->labels || item + 1 >= items || later_leaf(b) < 0 || below(b, 3))
+		return false;
+	d = short_branch(b, SIM_LABEL, 0xeb, item + 1);
+	d->is_nop = below(b, 2);
+	if (below(b, 2))
+		widen(b, d);
+	some_plain(b, 2);
+	indirect(b, SIM_CALL_INDIRECT);
+	some_plain(b, 2);
+	short_branch(b, SIM_JMP, 0xeb, item + 1 + (int)below(b, 2));
+	b->after_label = true;
+	return true;
+}
+
 /* One item of a function of `items`; targets are items, the last of which is what ends it. */
 static void any_item(struct builder *b, int item, int items)
 {
@@ -295,6 +316,12 @@ static void any_item(struct builder *b, int item, int items)
 	if (ahead > items)
 		ahead = items;
 	some_plain(b, 3);
+	if (b->after_label) {
+		b->after_label = false;
+		cond(b, ahead);
+	}
+	if (jump_label(b, item, items))
+		return;
 	switch (below(b, 10)) {
 	case 0:
 	case 1:
@@ -406,9 +433,12 @@ static bool lay_out(struct builder *b, int64_t *addresses)
 
 static void append_insn(struct builder *b, const struct draft *d, uint64_t ip, bool leader)
 {
-	struct sim_insn insn = {
-		.ip = ip, .kind = d->kind, .size = d->size, .leader = leader, .guard = d->guard
-	};
+	struct sim_insn insn = { .ip = ip,
+				 .kind = d->kind,
+				 .size = d->size,
+				 .leader = leader,
+				 .guard = d->guard,
+				 .jumps = d->kind == SIM_LABEL && !d->is_nop };
 	struct draft kept = *d;
 
 	if (d->item >= 0)
@@ -476,6 +506,8 @@ static void write_bytes(struct builder *b)
 		insn->target = code->insns.items[insn->index].ip;
 		displacement = insn->target - insn->ip - insn->size;
 		memcpy(d->bytes + d->size - d->field, &displacement, d->field);
+		if (d->is_nop)
+			memcpy(d->bytes, d->size == 2 ? "\x66\x90" : "\x0f\x1f\x44\0\0", d->size);
 		memcpy(code->bytes + (insn->ip - code->base), d->bytes, d->size);
 	}
 }

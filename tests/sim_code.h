@@ -26,6 +26,7 @@ enum sim_kind {
 	SIM_XBEGIN, /* `target` is where an abort goes */
 	SIM_XEND,
 	SIM_PTWRITE,
+	SIM_LABEL, /* a jump, or a NOP of its size: changes while the program runs */
 };
 
 struct sim_insn {
@@ -34,6 +35,7 @@ struct sim_insn {
 	enum sim_kind kind;
 	uint8_t size;
 	bool leader; /* structured code begins here: an indirect jump may come here */
+	bool jumps;  /* a label, as it is now; the bytes are as it was at first */
 	bool guard;  /* a conditional branch around recursion: taken when the stack is deep */
 };
 
@@ -60,6 +62,7 @@ struct sim_code_options {
 	bool host;     /* not in a guest */
 	bool runs_guests;
 	bool tsx, ptwrite;
+	bool labels; /* jump labels */
 };
 
 /** A program; its bytes are [base, base + size). */

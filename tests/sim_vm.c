@@ -134,10 +134,20 @@ static void enter_handler(struct sim_vm *vm)
 	m->insn = m->kernel.functions[SIM_HANDLER];
 }
 
+/* Another processor rewrites some labels of a machine. */
+static void flip_labels(struct sim_vm *vm, struct sim_machine *m, unsigned one_in)
+{
+	for (size_t i = 0; i < m->kernel.insns.count; i++)
+		if (m->kernel.insns.items[i].kind == SIM_LABEL && once_in(vm, one_in))
+			m->kernel.insns.items[i].jumps ^= true;
+}
+
 static void interrupt(struct sim_vm *vm)
 {
 	put_event(vm, 1, 32, true);
 	depart(vm);
+	if (vm->options.label_flips && once_in(vm, vm->options.label_flips))
+		flip_labels(vm, machine(vm), 8);
 	enter_handler(vm);
 	arrive(vm, BY_FAR, false);
 }
@@ -369,6 +379,10 @@ static void execute(struct sim_vm *vm)
 		m->insn = insn->index;
 		arrive(vm, BY_DIRECT, false);
 		return;
+	case SIM_LABEL:
+		m->insn = insn->jumps ? insn->index : m->insn + 1;
+		arrive(vm, BY_DIRECT, false);
+		return;
 	case SIM_CALL:
 	case SIM_CALL_INDIRECT: do_call(vm, insn); return;
 	case SIM_JMP_INDIRECT: do_jmp_indirect(vm); return;
@@ -452,15 +466,18 @@ static void make_programs(struct sim_vm *vm)
 			.runs_guests = !i && o->guests,
 			.tsx = o->tsx,
 			.ptwrite = o->ptwrite,
+			.labels = o->labels && kernel_bits[i] == 64,
 		};
 
 		sim_code_make(&options, &m->kernel);
 		options.seed++;
 		options.base = user_base;
 		options.user = true;
-		options.has_user = options.runs_guests = false;
+		options.has_user = options.runs_guests = options.labels = false;
 		if (has_user)
 			sim_code_make(&options, &m->user);
+		if (o->label_start)
+			flip_labels(vm, m, o->label_start);
 		m->cr3 = (uint64_t)(i + 1) << 20;
 		m->vmcs = i ? 0x1000 + i : 0xffffffffff;
 	}

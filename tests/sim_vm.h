@@ -23,6 +23,9 @@ struct sim_options {
 	bool failed_entries;   /* VM entries may fail: vmresume falls through */
 	bool event_trace;      /* CFE and EVD packets */
 	bool tsx, ptwrite;
+	bool labels;          /* the kernels of 64 bits have jump labels */
+	unsigned label_start; /* one in so many is changed before the trace begins; 0 none */
+	unsigned label_flips; /* one in so many interrupts changes some; 0 none */
 	uint64_t tsc_offset[SIM_GUESTS];
 	uint64_t tsc_ratio;   /* of all guests, with 48 fraction bits; 0 is 1 */
 	size_t tsc_change;    /* after so many steps the first guest's offset changes, 0 never, */
