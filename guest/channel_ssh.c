@@ -6,13 +6,20 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "decode/base/cleanup.h"
 
-enum { BLOCK = 4096, SILENCE_MS = 60 * 1000, HOST_BYTES = 512 };
+enum {
+	BLOCK = 4096,
+	HOST_BYTES = 512,
+	SILENCE_MS = 60 * 1000,
+	PATIENCE_MS = 2000, /* for ssh to end */
+	NAP_MS = 5,
+};
 
 struct channel_ssh {
 	struct channel channel;
@@ -23,24 +30,37 @@ struct channel_ssh {
 	uint64_t offset;
 };
 
-/* End ssh, whether or not it is done. Returns its wait status, 0 where none runs. */
+/* Wait for ssh to end by itself, for a while; false where it does not. */
+static bool has_ended(const struct channel_ssh *ssh, int *ret_status)
+{
+	for (int waited = 0; waited < PATIENCE_MS; waited += NAP_MS) {
+		if (waitpid(ssh->pid, ret_status, WNOHANG))
+			return true;
+		(void)poll(NULL, 0, NAP_MS);
+	}
+	return false;
+}
+
+/* Take leave of ssh. Returns its wait status. */
 static int stop(struct channel_ssh *ssh)
 {
 	int status = 0;
 
-	if (!ssh->pid)
-		return 0;
 	(void)close(ssh->from);
-	while (waitpid(ssh->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	if (!has_ended(ssh, &status)) {
+		(void)kill(ssh->pid, SIGKILL);
+		while (waitpid(ssh->pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
 	ssh->pid = 0;
 	return status;
 }
 
 static void cut_off(struct channel_ssh *ssh)
 {
-	if (ssh->pid)
-		(void)kill(ssh->pid, SIGTERM);
+	if (!ssh->pid)
+		return;
+	(void)kill(ssh->pid, SIGTERM);
 	(void)stop(ssh);
 }
 

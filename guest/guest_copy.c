@@ -134,6 +134,9 @@ static int copy_kallsyms(struct guest_copy *copy, struct ptvm_error *error)
 		r = write_all(copy->kallsyms, text, (size_t)r, error);
 		return r ? r : 1;
 	}
+	if (!r && !copy->done)
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "/proc/kallsyms: empty (a mount by sshfs needs -o direct_io)");
 	copy->kallsyms_bytes = copy->done;
 	close_kallsyms(copy);
 	return r;

@@ -189,6 +189,16 @@ static void an_ssh_that_fails_is_a_failure(void **state)
 	assert_string_equal(text, "");
 }
 
+static void an_ssh_that_does_not_end_is_ended(void **state)
+{
+	struct channel *channel =
+		call_ssh(*state, "#!/bin/sh\ntrap '' TERM\nexec >&- 2>&-; sleep 30\n");
+	char text[100];
+
+	assert_int_equal(channel_read_text(channel, "/proc/kcore", text, sizeof(text), NULL),
+			 -PTVM_SYSTEM);
+}
+
 static void an_endless_file_costs_what_was_asked_for(void **state)
 {
 	struct channel *channel = call_ssh(*state, "#!/bin/sh\nexec cat /dev/zero\n");
@@ -262,6 +272,7 @@ int main(void)
 		WITH_FIXTURE(only_regular_files_are_read_of_a_mount),
 		cmocka_unit_test(a_mount_must_be_there),
 		WITH_FIXTURE(an_ssh_that_fails_is_a_failure),
+		WITH_FIXTURE(an_ssh_that_does_not_end_is_ended),
 		WITH_FIXTURE(an_endless_file_costs_what_was_asked_for),
 		cmocka_unit_test(ssh_needs_a_host),
 		WITH_FIXTURE(an_agent_that_does_not_answer_is_hung_up),

@@ -246,6 +246,15 @@ static void a_guest_that_hides_addresses_is_told_so(void **state)
 		     "kernel.kptr_restrict is 2 in the guest");
 }
 
+static void a_mount_that_shows_no_sizes_is_told_so(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fake_tree_file(&fixture->tree, "", "proc/kallsyms");
+	assert_fails(fixture, -PTVM_BAD_INPUT,
+		     "/proc/kallsyms: empty (a mount by sshfs needs -o direct_io)");
+}
+
 static void set_size(const struct fixture *fixture, const char *name, off_t size)
 {
 	char path[PATH_MAX];
@@ -364,6 +373,7 @@ int main(void)
 		WITH_FIXTURE(a_count_of_users_is_no_change),
 		WITH_FIXTURE(modules_that_keep_changing_end_it),
 		WITH_FIXTURE(a_guest_that_hides_addresses_is_told_so),
+		WITH_FIXTURE(a_mount_that_shows_no_sizes_is_told_so),
 		WITH_FIXTURE(endless_symbols_are_refused),
 		WITH_FIXTURE(endless_modules_are_refused),
 		WITH_FIXTURE(code_that_is_promised_must_be_there),
