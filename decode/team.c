@@ -95,7 +95,7 @@ static void release_pages(const struct bytes *mapping, const struct pt_segment *
 	const struct aux_span *end = segment->queue->spans + segment->queue->count;
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
 
-	for (; span && span < end && span->position < segment->to; span++) {
+	for (; mapping->size && span && span < end && span->position < segment->to; span++) {
 		uint64_t skip = segment->from > span->position ? segment->from - span->position : 0;
 		uint64_t size = segment->to - span->position;
 		uintptr_t from = ((uintptr_t)span->data + skip + page) & ~page;
