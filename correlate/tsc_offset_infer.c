@@ -81,7 +81,7 @@ static uint64_t drop_ghosts(struct vmcs_seen *seen, const struct pt_config *conf
 		bool ghost = false;
 
 		for (size_t k = 0; k < seen->runs.count && !ghost; k++)
-			ghost = k != i && runs[i].quality != TSC_CONFIRMED &&
+			ghost = k != i && runs[k].count && runs[i].quality != TSC_CONFIRMED &&
 				is_better(&runs[k], &runs[i]) &&
 				is_ghost(&runs[i], &runs[k], config, tolerance);
 		dropped += ghost ? runs[i].count : 0;

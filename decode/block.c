@@ -15,6 +15,8 @@ enum {
 void code_init(struct code *code, const struct machines *machines)
 {
 	*code = (struct code){ .machines = machines };
+	if (machines->host)
+		code->switch_ip = machine_symbol_address(machines->host, "__switch_to");
 }
 
 void code_trim(struct code *code)
@@ -177,7 +179,8 @@ static enum block_end gather(struct code *code, const struct code_space *space, 
 {
 	enum block_end end = BLOCK_GOES_ON;
 
-	while (draft->count < BLOCK_MAX_INSNS && end == BLOCK_GOES_ON) {
+	while (draft->count < BLOCK_MAX_INSNS && end == BLOCK_GOES_ON &&
+	       !(draft->count && ip == code->switch_ip)) {
 		struct insn *insn = &draft->insns[draft->count];
 
 		*next = ip;

@@ -70,6 +70,8 @@ struct code {
 	const struct machines *machines;
 	struct code_space *spaces, *last;
 	struct arena arena;
+	uint64_t
+		switch_ip; /* the host's __switch_to, where a block begins in any case; 0 unknown */
 	struct {
 		struct code_site *items;
 		size_t count, room;

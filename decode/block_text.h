@@ -11,14 +11,14 @@
 /** How addresses and instructions are to look. */
 struct block_style {
 	uint32_t fields; /* enum field, those that belong to an instruction's line */
-	bool intel;	 /* Intel syntax instead of AT&T */
+	bool intel;      /* Intel syntax instead of AT&T */
 	/* Begins each line, after what depends on time: period and event; "" for nothing. */
 	const char *lead;
 };
 
 struct block_text {
-	const char *lines;	 /* of all instructions, one after the other, each with its newline */
-	const uint32_t *offsets; /* count + 1 of them, into lines */
+	const char *lines; /* of all instructions, one after the other, each with its newline */
+	const uint32_t *offsets;           /* count + 1 of them, into lines */
 	const struct symbol_view *symbols; /* of each address; NULL where there are only lines */
 };
 

@@ -67,7 +67,7 @@ int32_t flow_pid_at(const struct flow_code *where, uint64_t time_ns)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (where->switches[middle].time <= time_ns)
+		if (where->switches[middle].settled <= time_ns)
 			low = middle + 1;
 		else
 			high = middle;

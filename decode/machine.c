@@ -307,7 +307,8 @@ static int user_code(struct machine *machine, int32_t pid, uint64_t address, uin
 	return 0;
 }
 
-/* Say once that a kernel ran whose code nobody has: the remedy is an option or a better recording. */
+/* Say once that a kernel ran whose code nobody has: the remedy is an option or a better recording.
+ */
 static void note_no_kernel(struct machine *machine)
 {
 	if (machine_has_kernel(machine))

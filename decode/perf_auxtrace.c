@@ -155,9 +155,9 @@ static void append(struct aux_queue *queue, const struct aux_piece *piece, struc
 		overlap = join(queue, last, before, (struct bytes){ span.data, span.size });
 		span.lost_before = !overlap;
 		if (overlap && overlap <= queue->size)
-			queue->repeats[queue->repeat_count++] = (struct aux_repeat){
-				queue->size - overlap, overlap, span.file_offset
-			};
+			queue->repeats[queue->repeat_count++] =
+				(struct aux_repeat){ queue->size - overlap, overlap,
+						     span.file_offset };
 	} else if (last) {
 		trim_padding(queue, last, span.trace_offset);
 		span.lost_before = span.trace_offset > last->trace_offset + last->size;

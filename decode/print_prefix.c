@@ -6,6 +6,15 @@
 #include "decode/base/vec.h"
 #include "decode/time_column.h"
 
+static void set_thread_until(struct printer *printer)
+{
+	const struct flow_code *where = &printer->where;
+
+	printer->thread_until = printer->next_switch < where->switch_count
+					? where->switches[printer->next_switch].settled
+					: UINT64_MAX;
+}
+
 /* The thread on the CPU now, by the switch records; asked again only when the next switch is due.
  * Returns whether it may be another one. */
 static bool update_thread(struct printer *printer)
@@ -18,15 +27,34 @@ static bool update_thread(struct printer *printer)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (where->switches[middle].time <= printer->time_ns)
+		if (where->switches[middle].settled <= printer->time_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	printer->pid = low ? where->switches[low - 1].pid : -1;
 	printer->tid = low ? where->switches[low - 1].tid : -1;
-	printer->thread_until = low < where->switch_count ? where->switches[low].time : UINT64_MAX;
+	printer->next_switch = low;
+	set_thread_until(printer);
 	return true;
+}
+
+void prefix_switch(struct printer *printer)
+{
+	const struct flow_code *where = &printer->where;
+	const struct switch_entry *next;
+
+	if (printer->stale)
+		prefix_refresh(printer);
+	next = where->switches + printer->next_switch;
+	if (where->pid >= 0 || printer->next_switch >= where->switch_count ||
+	    next->time > printer->time_ns)
+		return;
+	printer->pid = next->pid;
+	printer->tid = next->tid;
+	printer->next_switch++;
+	set_thread_until(printer);
+	printer->stale = printer->place_stale = true;
 }
 
 /* A guest's threads are not known: perf shows the vCPU's thread by number. */

@@ -18,3 +18,9 @@ void prefix_add_thread(struct text *text, uint32_t fields, const char *comm, int
 
 /** Append a CPU, -1 none. */
 void prefix_add_cpu(struct text *text, int32_t cpu);
+
+/**
+ * The kernel is in __switch_to, or begins to trace a thread: if a switch is under way, the next
+ * thread has the CPU from here on.
+ */
+void prefix_switch(struct printer *printer);

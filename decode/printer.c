@@ -289,6 +289,8 @@ static void take_block(struct printer *printer, const struct flow_item *item)
 	printer->ip = block_ip_after(block, item->count);
 	if (!item->count)
 		return;
+	if (block->ip == printer->where.code->switch_ip && !printer->context.nr)
+		prefix_switch(printer);
 	if (block->insns[last].class == INSN_PLAIN) {
 		take_known(printer, block, item->count);
 		return;
@@ -361,6 +363,7 @@ static void take_async(struct printer *printer, uint64_t ip)
 static void take_begin(struct printer *printer, uint64_t ip)
 {
 	settle_branch(printer);
+	prefix_switch(printer); /* the kernel traces a thread once it is there */
 	printer->off = false;
 	printer->branch_context = printer->context;
 	print_other_branch(printer, 0, SAMPLE_BRANCH | SAMPLE_TRACE_BEGIN, ip);

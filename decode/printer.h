@@ -97,6 +97,7 @@ struct printer {
 	unsigned indent_width; /* columns that indented symbols take now */
 	int32_t pid, tid;
 	uint64_t thread_until; /* ns when the thread changes next */
+	size_t next_switch;    /* the entry of where.switches that is then due */
 	const char *comm;
 
 	/* the text that lines begin with, and whether they are wanted at all */

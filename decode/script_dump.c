@@ -19,7 +19,7 @@ int script_dump(const struct script *script, FILE *out, struct ptvm_error *error
 	} else {
 		r = perf_dump(&script->data, &packets, out);
 	}
-	return r ? ptvm_fail(error, (enum ptvm_err)-r, "cannot write the dump") : 0;
+	return r ? ptvm_fail(error, (enum ptvm_err) - r, "cannot write the dump") : 0;
 }
 
 int script_print_header(const struct script *script, FILE *out, struct ptvm_error *error)

@@ -46,7 +46,10 @@ struct sideband {
 /* Far more than any machine has; a number beyond is damage. */
 enum { CPUS = 1 << 16 };
 
-static int add_switch(struct sideband *sideband, int32_t cpu, struct switch_entry entry)
+/* `is_arrival`: the thread says itself that it is there, which settles what its predecessor said.
+ */
+static int add_switch(struct sideband *sideband, int32_t cpu, struct switch_entry entry,
+		      bool is_arrival)
 {
 	struct cpu_switches *switches;
 
@@ -56,9 +59,15 @@ static int add_switch(struct sideband *sideband, int32_t cpu, struct switch_entr
 		if (!vec_push(&sideband->cpus, (struct cpu_switches){ 0 }))
 			return -PTVM_NO_MEMORY;
 	switches = &sideband->cpus.items[cpu];
+	entry.settled = entry.time;
 	if (switches->count && switches->items[switches->count - 1].tid == entry.tid &&
-	    switches->items[switches->count - 1].pid == entry.pid)
+	    switches->items[switches->count - 1].pid == entry.pid) {
+		struct switch_entry *last = &switches->items[switches->count - 1];
+
+		if (is_arrival && last->settled == last->time)
+			last->settled = entry.time;
 		return 0;
+	}
 	return vec_push(switches, entry) ? 0 : -PTVM_NO_MEMORY;
 }
 
@@ -100,7 +109,7 @@ static int read_switch(struct sideband *sideband, const struct perf_record *reco
 		entry.pid = change.other_pid;
 		entry.tid = change.other_tid;
 	}
-	return add_switch(sideband, record->cpu, entry);
+	return add_switch(sideband, record->cpu, entry, !change.is_out);
 }
 
 static int read_itrace_start(struct sideband *sideband, const struct perf_record *record)
@@ -109,7 +118,7 @@ static int read_itrace_start(struct sideband *sideband, const struct perf_record
 
 	if (perf_itrace_start_read(record, &entry.pid, &entry.tid) < 0)
 		return 0;
-	return add_switch(sideband, record->cpu, entry);
+	return add_switch(sideband, record->cpu, entry, false);
 }
 
 /* A sample of sched:sched_switch: next_pid (a thread in the kernel's words) lies after the common
@@ -132,7 +141,8 @@ static int read_sched_switch(const struct perf_data *data, struct sideband *side
 	return add_switch(sideband, record->cpu,
 			  (struct switch_entry){ .time = record->time,
 						 .pid = tid ? -1 : 0,
-						 .tid = (int32_t)(uint32_t)tid });
+						 .tid = (int32_t)(uint32_t)tid },
+			  false);
 }
 
 static int read_comm(struct sideband *sideband, const struct perf_record *record, size_t order)

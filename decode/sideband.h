@@ -6,9 +6,11 @@
 
 #include "decode/perf_data.h"
 
-/** From `time` on, this thread is on the CPU. */
+/** This thread comes on the CPU: not before `time`, when the former one was leaving, and by
+ * `settled`, when it said so itself. In between lies the kernel's __switch_to. */
 struct switch_entry {
 	uint64_t time;    /* ns of perf's clock */
+	uint64_t settled; /* ns; equal to `time` where only one of the two is recorded */
 	int32_t pid, tid; /* -1 unknown, 0 idle */
 };
 

@@ -46,7 +46,7 @@ static inline bool text_reserve(struct text *text, size_t more)
 
 static inline void text_add(struct text *text, const char *data, size_t size)
 {
-	if (!text_reserve(text, size))
+	if (!size || !text_reserve(text, size))
 		return;
 	memcpy(text->data + text->size, data, size);
 	text->size += size;

@@ -10,12 +10,12 @@
 
 #include "decode/base/options.h"
 #include "guest/channel.h"
-#include "guest/channel_agent.h"
 #include "guest/channel_mount.h"
 #include "guest/channel_ssh.h"
 #include "guest/guest_copy.h"
 #include "guest/output_directory.h"
 #include "host/domain.h"
+#include "host/guest_agent.h"
 
 struct guest_args {
 	const char *domain, *via, *uri, *output;
@@ -25,6 +25,7 @@ struct guest_args {
 struct agent_context {
 	struct domain_link *link;
 	struct domain domain;
+	struct guest_agent agent;
 };
 
 static int parse_options(struct guest_args *args, int argc, char **argv, struct ptvm_error *error)
@@ -58,17 +59,9 @@ static int parse_options(struct guest_args *args, int argc, char **argv, struct 
 	return 0;
 }
 
-static int ask_agent(void *context, const char *command, char **ret, struct ptvm_error *error)
-{
-	struct agent_context *agent = context;
-
-	return domain_agent_ask(agent->link, agent->domain.uuid, command, ret, error);
-}
-
 static int reach_agent(const struct guest_args *args, struct agent_context *context,
 		       struct channel **ret, struct ptvm_error *error)
 {
-	const struct agent_line line = { ask_agent, context };
 	int r = domain_link_open(args->uri, false, &context->link, error);
 
 	if (!r)
@@ -78,7 +71,8 @@ static int reach_agent(const struct guest_args *args, struct agent_context *cont
 	if (!context->domain.is_running)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "domain '%s' is %s", context->domain.name,
 				 context->domain.state);
-	return channel_agent_new(&line, ret);
+	context->agent = (struct guest_agent){ context->link, context->domain.uuid };
+	return guest_agent_channel(&context->agent, ret);
 }
 
 static int reach(const struct guest_args *args, struct agent_context *context, struct channel **ret,

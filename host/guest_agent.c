@@ -1,9 +1,7 @@
 #include "host/guest_agent.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "decode/base/cleanup.h"
+#include "guest/channel_agent.h"
 #include "host/domain.h"
 
 int guest_agent_info(struct domain_link *link, const char *uuid, struct agent_info *ret,
@@ -16,57 +14,30 @@ int guest_agent_info(struct domain_link *link, const char *uuid, struct agent_in
 	return r ? r : agent_info_read(reply, ret, error);
 }
 
-static int open_file(struct domain_link *link, const char *uuid, const char *path,
-		     int64_t *ret_handle, struct ptvm_error *error)
+static int ask(void *context, const char *command, char **ret, struct ptvm_error *error)
 {
-	_cleanup_free_ char *reply = NULL;
-	char command[512];
-	int r;
+	const struct guest_agent *agent = context;
 
-	(void)snprintf(command, sizeof(command),
-		       "{\"execute\":\"guest-file-open\","
-		       "\"arguments\":{\"path\":\"%s\",\"mode\":\"r\"}}",
-		       path);
-	r = domain_agent_ask(link, uuid, command, &reply, error);
-	return r ? r : agent_handle_read(reply, ret_handle, error);
+	return domain_agent_ask(agent->link, agent->uuid, command, ret, error);
 }
 
-static int read_handle(struct domain_link *link, const char *uuid, int64_t handle, char *text,
-		       size_t size, struct ptvm_error *error)
+int guest_agent_channel(struct guest_agent *agent, struct channel **ret)
 {
-	_cleanup_free_ char *reply = NULL;
-	char command[160];
-	int r;
+	const struct agent_line line = { ask, agent };
 
-	(void)snprintf(command, sizeof(command),
-		       "{\"execute\":\"guest-file-read\","
-		       "\"arguments\":{\"handle\":%" PRId64 ",\"count\":%zu}}",
-		       handle, size - 1);
-	r = domain_agent_ask(link, uuid, command, &reply, error);
-	return r ? r : agent_bytes_read(reply, text, size, error);
-}
-
-static void close_handle(struct domain_link *link, const char *uuid, int64_t handle)
-{
-	_cleanup_free_ char *reply = NULL;
-	char command[160];
-
-	(void)snprintf(command, sizeof(command),
-		       "{\"execute\":\"guest-file-close\",\"arguments\":{\"handle\":%" PRId64 "}}",
-		       handle);
-	(void)domain_agent_ask(link, uuid, command, &reply, NULL);
+	return channel_agent_new(&line, ret);
 }
 
 int guest_agent_read(struct domain_link *link, const char *uuid, const char *path, char *text,
 		     size_t size, struct ptvm_error *error)
 {
-	int64_t handle;
-	int r;
+	struct guest_agent agent = { link, uuid };
+	struct channel *channel;
+	int r = guest_agent_channel(&agent, &channel);
 
-	r = open_file(link, uuid, path, &handle, error);
 	if (r)
 		return r;
-	r = read_handle(link, uuid, handle, text, size, error);
-	close_handle(link, uuid, handle);
+	r = channel_read_text(channel, path, text, size, error);
+	channel_free(channel);
 	return r;
 }

@@ -1,4 +1,4 @@
-/* What the guest agent of a domain lets us do. */
+/* The guest agent of a domain: what it lets us do, and files read through it. */
 #pragma once
 
 #include <stddef.h>
@@ -6,7 +6,14 @@
 #include "decode/base/error.h"
 #include "guest/agent_reply.h"
 
+struct channel;
 struct domain_link;
+
+/** Whom to ask. */
+struct guest_agent {
+	struct domain_link *link;
+	const char *uuid;
+};
 
 /**
  * Ask the agent which commands it allows.
@@ -16,11 +23,18 @@ int guest_agent_info(struct domain_link *link, const char *uuid, struct agent_in
 		     struct ptvm_error *error);
 
 /**
+ * A channel to the guest's files.
+ *
+ * @agent  must live as long as the channel
+ * @ret    release with channel_free()
+ *
+ * Returns 0 or -PTVM_NO_MEMORY.
+ */
+int guest_agent_channel(struct guest_agent *agent, struct channel **ret);
+
+/**
  * Read the beginning of a file of the guest: `size` - 1 bytes at most, and a NUL.
- *
- * @path  needs no quoting in JSON
- *
- * Returns the number of bytes, or an error as above.
+ * Returns the number of bytes, or an error as channel_read_text().
  */
 int guest_agent_read(struct domain_link *link, const char *uuid, const char *path, char *text,
 		     size_t size, struct ptvm_error *error);

@@ -272,6 +272,8 @@ static void a_default_guest_is_given_by_its_kallsyms(void **state)
 	assert_int_equal(machine_pid(guest), 0);
 	assert_string_equal(code(guest, 1, TEXT, 5), "g..64");
 	assert_string_equal(symbol(guest, 1, TEXT, 5), "startup_64+0x0 ([guest.kernel.kallsyms])");
+	assert_null(machines_note(&fixture->machines, 0));
+	assert_string_equal(code(fixture->machines.host, 1, TEXT, 5), "-");
 	assert_non_null(strstr(machines_note(&fixture->machines, 0), "[kernel.kallsyms]"));
 }
 
@@ -412,7 +414,7 @@ static void a_file_with_another_build_id_is_not_used(void **state)
 	mmap_record(fixture, 10, USER, PID, 0x1000, 0x1000, 0, path);
 	load(fixture);
 	assert_string_equal(code(fixture->machines.host, PID, 0x1000, 10), "-");
-	assert_non_null(strstr(machines_note(&fixture->machines, 1), "build id"));
+	assert_non_null(strstr(machines_note(&fixture->machines, 0), "build id"));
 }
 
 static void what_is_no_file_has_a_name_and_no_code(void **state)
@@ -426,9 +428,9 @@ static void what_is_no_file_has_a_name_and_no_code(void **state)
 	host = fixture->machines.host;
 	assert_string_equal(code(host, PID, 0x1000, 10), "-");
 	assert_string_equal(symbol(host, PID, 0x1000, 10), "?+0x0 (/tmp/perf-77.map)");
-	assert_null(machines_note(&fixture->machines, 1));
+	assert_null(machines_note(&fixture->machines, 0));
 	assert_string_equal(code(host, PID, 0x2000, 10), "-");
-	assert_non_null(strstr(machines_note(&fixture->machines, 1), "/dev/null"));
+	assert_non_null(strstr(machines_note(&fixture->machines, 0), "/dev/null"));
 }
 
 static void in_a_timeless_recording_the_last_state_holds(void **state)

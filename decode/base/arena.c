@@ -34,7 +34,8 @@ void *arena_alloc(struct arena *arena, size_t size)
 	if (size > SIZE_MAX / 2)
 		return NULL;
 	size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-	if (arena->size - arena->used < size && add_chunk(arena, size > CHUNK ? size : CHUNK))
+	if ((!arena->chunks || arena->size - arena->used < size) &&
+	    add_chunk(arena, size > CHUNK ? size : CHUNK))
 		return NULL;
 	p = arena->chunks->bytes + arena->used;
 	arena->used += size;

@@ -32,7 +32,10 @@ def packet(words):
 def lines(command, keep=lambda words: words):
     """The output of a command, each line as its words."""
     out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
-    kept = (keep(line.split()) for line in out.decode(errors="replace").splitlines())
+    # perf does not look for a machine's folder unless the recording's ids name that machine: to it any
+    # guest is the default one
+    text = re.sub(r"\[guest\.kernel\.kallsyms\.\d+\]", "[guest.kernel.kallsyms]", out.decode(errors="replace"))
+    kept = (keep(line.split()) for line in text.splitlines())
     return [" ".join(words) for words in kept if words]
 
 
