@@ -106,14 +106,6 @@ int agent_data_read(const char *reply, void *data, size_t size, struct ptvm_erro
 	return base64 ? (int)base64_decode(base64, data, size) : fail(error);
 }
 
-int agent_bytes_read(const char *reply, char *text, size_t size, struct ptvm_error *error)
-{
-	int count = agent_data_read(reply, text, size - 1, error);
-
-	text[count > 0 ? count : 0] = 0;
-	return count;
-}
-
 int agent_position_read(const char *reply, int64_t *ret, struct ptvm_error *error)
 {
 	_cleanup_json_ json_t *json = load(reply);

@@ -21,14 +21,8 @@ int agent_info_read(const char *reply, struct agent_info *ret, struct ptvm_error
 int agent_handle_read(const char *reply, int64_t *ret, struct ptvm_error *error);
 
 /**
- * The bytes that guest-file-read returns, at most `size` - 1 of them, and a NUL.
- * Returns their number, or -PTVM_BAD_INPUT.
- */
-int agent_bytes_read(const char *reply, char *text, size_t size, struct ptvm_error *error);
-
-/**
- * The same without a NUL, and all `size` bytes.
- * Returns their number; 0 where the reply has none, which is how a file ends.
+ * The bytes that guest-file-read returns, at most `size`.
+ * Returns their number, 0 where the reply has none, which is how a file ends; or -PTVM_BAD_INPUT.
  */
 int agent_data_read(const char *reply, void *data, size_t size, struct ptvm_error *error);
 
