@@ -1,99 +1,114 @@
 #include "host/domain.h"
 
-#include <libvirt/libvirt-qemu.h>
-#include <libvirt/libvirt.h>
-#include <libvirt/virterror.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "decode/base/cleanup.h"
+#include "host/libvirt_calls.h"
 
 enum { AGENT_SECONDS = 5, VERSION_MAJOR = 1000000, VERSION_MINOR = 1000 };
 
 struct domain_link {
+	struct libvirt_calls vir;
 	virConnectPtr connection;
 };
 
-static void domain_free(virDomainPtr *domain)
+/* A domain of libvirt's, to be given back to it. */
+struct looked_up {
+	const struct libvirt_calls *vir;
+	virDomainPtr domain; /* NULL: not found */
+};
+
+static void looked_up_free(struct looked_up *looked_up)
 {
-	if (*domain)
-		(void)virDomainFree(*domain);
+	if (looked_up->domain)
+		(void)looked_up->vir->virDomainFree(looked_up->domain);
 }
 
-#define _cleanup_domain_ _cleanup_(domain_free)
+#define _cleanup_looked_up_ _cleanup_(looked_up_free)
 
 /* libvirt prints its errors where nobody takes them. */
 static void keep_quiet(void *context, virErrorPtr error)
 {
 }
 
-static const char *last_words(void)
+static int fail(const struct domain_link *link, struct ptvm_error *error, const char *what)
 {
-	const char *words = virGetLastErrorMessage();
+	const char *words = link->vir.virGetLastErrorMessage();
 
-	return words ? words : "no reason is known";
+	return ptvm_fail(error, PTVM_SYSTEM, "%s: %s", what, words ? words : "no reason is known");
 }
 
-static int fail(struct ptvm_error *error, const char *what)
+static int connect(struct domain_link *link, const char *uri, bool is_read_only,
+		   struct ptvm_error *error)
 {
-	return ptvm_fail(error, PTVM_SYSTEM, "%s: %s", what, last_words());
+	int r = libvirt_load(&link->vir, error);
+
+	if (r)
+		return r;
+	link->vir.virSetErrorFunc(NULL, keep_quiet);
+	link->connection = is_read_only ? link->vir.virConnectOpenReadOnly(uri)
+					: link->vir.virConnectOpen(uri);
+	return link->connection ? 0 : fail(link, error, uri);
 }
 
 int domain_link_open(const char *uri, bool is_read_only, struct domain_link **ret,
 		     struct ptvm_error *error)
 {
 	const char *preset = getenv("LIBVIRT_DEFAULT_URI");
-	struct domain_link *link;
+	struct domain_link *link = calloc(1, sizeof(*link));
+	int r;
 
-	if (!uri)
-		uri = preset && preset[0] ? preset : "qemu:///system";
-	virSetErrorFunc(NULL, keep_quiet);
-	link = calloc(1, sizeof(*link));
 	if (!link)
 		return -PTVM_NO_MEMORY;
-	link->connection = is_read_only ? virConnectOpenReadOnly(uri) : virConnectOpen(uri);
-	if (!link->connection) {
+	if (!uri)
+		uri = preset && preset[0] ? preset : "qemu:///system";
+	r = connect(link, uri, is_read_only, error);
+	if (r)
 		domain_link_close(link);
-		return fail(error, uri);
-	}
-	*ret = link;
-	return 0;
+	else
+		*ret = link;
+	return r;
 }
 
 void domain_link_close(struct domain_link *link)
 {
-	if (link && link->connection)
-		(void)virConnectClose(link->connection);
+	if (!link)
+		return;
+	if (link->connection)
+		(void)link->vir.virConnectClose(link->connection);
+	libvirt_unload(&link->vir);
 	free(link);
 }
 
 int domain_link_text(struct domain_link *link, char *text, size_t size, struct ptvm_error *error)
 {
-	_cleanup_free_ char *uri = virConnectGetURI(link->connection);
-	int running = virConnectNumOfDomains(link->connection);
+	_cleanup_free_ char *uri = link->vir.virConnectGetURI(link->connection);
+	int running = link->vir.virConnectNumOfDomains(link->connection);
 	unsigned long version = 0;
 
-	if (!uri || running < 0 || virConnectGetLibVersion(link->connection, &version) < 0)
-		return fail(error, uri ? uri : "libvirt");
+	if (!uri || running < 0 ||
+	    link->vir.virConnectGetLibVersion(link->connection, &version) < 0)
+		return fail(link, error, uri ? uri : "libvirt");
 	(void)snprintf(text, size, "%s, version %lu.%lu.%lu, %d running", uri,
 		       version / VERSION_MAJOR, version / VERSION_MINOR % VERSION_MINOR,
 		       version % VERSION_MINOR, running);
 	return 0;
 }
 
-static virDomainPtr look_up(virConnectPtr connection, const char *name)
+static virDomainPtr look_up(const struct domain_link *link, const char *name)
 {
-	virDomainPtr domain = virDomainLookupByName(connection, name);
+	virDomainPtr domain = link->vir.virDomainLookupByName(link->connection, name);
 	char *end;
 	long id;
 
 	if (!domain)
-		domain = virDomainLookupByUUIDString(connection, name);
+		domain = link->vir.virDomainLookupByUUIDString(link->connection, name);
 	id = strtol(name, &end, 10);
 	if (!domain && end > name && !*end && id >= 0 && id <= INT32_MAX)
-		domain = virDomainLookupByID(connection, (int)id);
+		domain = link->vir.virDomainLookupByID(link->connection, (int)id);
 	return domain;
 }
 
@@ -113,17 +128,19 @@ static const char *state_text(int state)
 int domain_find(struct domain_link *link, const char *name, struct domain *ret,
 		struct ptvm_error *error)
 {
-	_cleanup_domain_ virDomainPtr domain = look_up(link->connection, name);
+	const struct libvirt_calls *vir = &link->vir;
+	_cleanup_looked_up_ struct looked_up found = { vir, look_up(link, name) };
 	int state, reason;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!domain)
+	if (!found.domain)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "libvirt knows no domain '%s'", name);
-	if (virDomainGetState(domain, &state, &reason, 0) < 0 ||
-	    virDomainGetUUIDString(domain, ret->uuid) < 0)
-		return fail(error, name);
-	(void)snprintf(ret->name, sizeof(ret->name), "%s", virDomainGetName(domain));
-	ret->id = virDomainIsActive(domain) == 1 ? (int)virDomainGetID(domain) : -1;
+	if (vir->virDomainGetState(found.domain, &state, &reason, 0) < 0 ||
+	    vir->virDomainGetUUIDString(found.domain, ret->uuid) < 0)
+		return fail(link, error, name);
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", vir->virDomainGetName(found.domain));
+	ret->id = vir->virDomainIsActive(found.domain) == 1 ? (int)vir->virDomainGetID(found.domain)
+							    : -1;
 	ret->is_running = state == VIR_DOMAIN_RUNNING || state == VIR_DOMAIN_BLOCKED;
 	ret->state = state_text(state);
 	return 0;
@@ -132,13 +149,15 @@ int domain_find(struct domain_link *link, const char *name, struct domain *ret,
 int domain_agent_ask(struct domain_link *link, const char *uuid, const char *command,
 		     char **ret_reply, struct ptvm_error *error)
 {
-	_cleanup_domain_ virDomainPtr domain = virDomainLookupByUUIDString(link->connection, uuid);
+	const struct libvirt_calls *vir = &link->vir;
+	_cleanup_looked_up_ struct looked_up found = { vir, vir->virDomainLookupByUUIDString(
+								    link->connection, uuid) };
 	char *reply = NULL;
 
-	if (domain)
-		reply = virDomainQemuAgentCommand(domain, command, AGENT_SECONDS, 0);
+	if (found.domain)
+		reply = vir->virDomainQemuAgentCommand(found.domain, command, AGENT_SECONDS, 0);
 	if (!reply)
-		return fail(error, "guest agent");
+		return fail(link, error, "guest agent");
 	*ret_reply = reply;
 	return 0;
 }
