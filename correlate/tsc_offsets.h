@@ -57,7 +57,7 @@ struct tsc_offsets {
 struct vmcs_offsets *tsc_offsets_find(const struct tsc_offsets *offsets, uint64_t vmcs);
 
 /**
- * The host's time when a guest's TSC showed `guest`.
+ * The host's time when a guest's TSC showed `tsc`.
  *
  * @about     a host time near it, 0 unknown
  * @expected  whether `about` is what the crystal tells, rather than a time some way off

@@ -65,7 +65,7 @@ struct vmcs_table {
 	size_t waiting_count;
 };
 
-/** Said now and then how far the walk is; returns false to stop it. */
+/** What walks in several threads share: how far they are, and whether to stop. */
 struct vmcs_progress {
 	uint64_t done; /* bytes, of all queues; atomic */
 	bool stop;     /* atomic */
