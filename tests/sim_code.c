@@ -443,7 +443,8 @@ static void append_insn(struct builder *b, const struct draft *d, uint64_t ip, b
 
 	if (d->item >= 0)
 		insn.index = b->code->functions[b->function] + b->starts.items[d->item];
-	if (d->item < 0 && d->function < 0) /* a call over nothing, or over a byte never run */
+	/* a call over nothing, or over a byte never run */
+	if (d->kind == SIM_CALL && d->item < 0 && d->function < 0)
 		insn.index = b->code->insns.count + (d->field ? 1 : 2);
 	if (!vec_push(&b->code->insns, insn) || !vec_push(&b->done, kept))
 		abort();
