@@ -46,9 +46,10 @@ void prefix_switch(struct printer *printer)
 
 	if (printer->stale)
 		prefix_refresh(printer);
+	if (where->pid >= 0 || printer->next_switch >= where->switch_count)
+		return;
 	next = where->switches + printer->next_switch;
-	if (where->pid >= 0 || printer->next_switch >= where->switch_count ||
-	    next->time > printer->time_ns)
+	if (next->time > printer->time_ns)
 		return;
 	printer->pid = next->pid;
 	printer->tid = next->tid;
