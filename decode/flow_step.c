@@ -281,6 +281,10 @@ int flow_walk_to(struct flow_run *run, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
 
+	if (flow->quick) {
+		flow->ip = ip;
+		return 0;
+	}
 	flow->idle_blocks = 0;
 	for (unsigned blocks = 0; flow->ip != ip; blocks++) {
 		struct block *block;

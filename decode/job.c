@@ -15,6 +15,7 @@ static void begin(struct job *job, const struct print_config *print, const struc
 {
 	job->begun = true;
 	pt_flow_init(&job->flow, &job->segment, print->pt, where, gaps_only);
+	job->flow.quick = print->itrace.quick > 2 ? 2 : (uint8_t)print->itrace.quick;
 	job->batch.room = gaps_only ? FLOW_BATCH : FLOW_MARGIN + TEXT_ITEMS;
 	if (job->printer)
 		return;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "decode/print_line.h"
+#include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 
 static bool wants_gap(const struct itrace *itrace, int kind)
@@ -166,6 +167,10 @@ void print_event(struct printer *printer, uint64_t payload)
 	if (printer->event.count == PT_EVD) {
 		keep_event_data(printer, payload);
 		return;
+	}
+	if (!printer->event.value) { /* between the traces of two threads */
+		print_refresh(printer);
+		prefix_switch(printer);
 	}
 	if (name) {
 		(void)event_words(printer, line, sizeof(line), payload);

@@ -131,6 +131,29 @@ void print_add_address(struct printer *printer, const struct code_space *space, 
 	symbol_text(&printer->out, &symbol, printer->config->fields);
 }
 
+/* All but what only code can tell. */
+static void begin_insn(struct printer *printer, uint64_t period, uint32_t flags, uint64_t addr)
+{
+	print_add_prefix(printer);
+	print_add_event(printer->config, &printer->out, "instructions", period);
+	if (printer->config->fields & FIELD_FLAGS)
+		sample_flags_text(&printer->out, flags);
+	if (printer->config->insn_addr)
+		text_hex(&printer->out, addr, 16);
+}
+
+void print_bare_insn(struct printer *printer, uint64_t ip, uint32_t flags, uint64_t addr)
+{
+	if (!print_begin(printer))
+		return;
+	begin_insn(printer, 1, flags, addr);
+	if (printer->config->fields & FIELD_IP)
+		print_add_address(printer, print_space(printer, ip), ip);
+	if (printer->config->fields & FIELD_INSNLEN)
+		text_puts(&printer->out, " ilen: 0");
+	text_putc(&printer->out, '\n');
+}
+
 void print_insn(struct printer *printer, const struct block *block, unsigned index, uint64_t period,
 		uint32_t flags, uint64_t addr)
 {
@@ -140,12 +163,7 @@ void print_insn(struct printer *printer, const struct block *block, unsigned ind
 
 	if (!print_begin(printer))
 		return;
-	print_add_prefix(printer);
-	print_add_event(printer->config, &printer->out, "instructions", period);
-	if (fields & FIELD_FLAGS)
-		sample_flags_text(&printer->out, flags);
-	if (printer->config->insn_addr)
-		text_hex(&printer->out, addr, 16);
+	begin_insn(printer, period, flags, addr);
 	if (fields & FIELD_IP)
 		print_add_address(printer, block->space, insn->ip);
 	if (fields & FIELD_IPC) {

@@ -38,6 +38,9 @@ void print_add_address(struct printer *printer, const struct code_space *space, 
 /** Prepared lines of instructions `from` to `to` of a block. */
 void print_lines(struct printer *printer, struct block *block, unsigned from, unsigned to);
 
+/** An instruction that no block is known of; otherwise as print_insn(). */
+void print_bare_insn(struct printer *printer, uint64_t ip, uint32_t flags, uint64_t addr);
+
 /**
  * An instruction of a block with the fields that cannot be prepared.
  *

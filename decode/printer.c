@@ -350,11 +350,42 @@ static uint32_t async_flags(struct printer *printer)
 	return SAMPLE_BRANCH | SAMPLE_CALL | SAMPLE_ASYNC | SAMPLE_INTERRUPT;
 }
 
+/* An instruction that no block is known of. */
+static void take_ip(struct printer *printer, const struct flow_item *item)
+{
+	printer->ip = item->value;
+	printer->insns++;
+	printer->branch_context = printer->context;
+	if (!printer->config->itrace.instructions)
+		return;
+	if (item->flags & FLOW_TAKEN)
+		printer->ip_due = true;
+	else
+		print_bare_insn(printer, item->value, context_flags(printer, &printer->context), 0);
+}
+
+/* The line of the instruction that a branch without one is from; its context is the one before. */
+static void print_due_ip(struct printer *printer, uint32_t flags, uint64_t addr)
+{
+	struct pt_context after = printer->context;
+
+	if (!printer->ip_due)
+		return;
+	printer->ip_due = false;
+	printer->context = printer->branch_context;
+	printer->stale = printer->place_stale = true;
+	print_bare_insn(printer, printer->ip,
+			flags | context_flags(printer, &printer->branch_context), addr);
+	printer->context = after;
+	printer->stale = printer->place_stale = true;
+}
+
 static void take_async(struct printer *printer, uint64_t ip)
 {
 	uint32_t flags = async_flags(printer);
 
 	settle_branch(printer);
+	print_due_ip(printer, flags, ip);
 	print_other_branch(printer, printer->ip, flags, ip);
 	printer->aborting = false;
 	arrive_at(printer, ip);
@@ -382,9 +413,11 @@ static void take_end(struct printer *printer, uint64_t ip)
 
 static void take_end_async(struct printer *printer, uint64_t ip)
 {
+	const uint32_t flags = SAMPLE_BRANCH | SAMPLE_ASYNC | SAMPLE_TRACE_END;
+
 	settle_branch(printer);
-	print_other_branch(printer, printer->ip, SAMPLE_BRANCH | SAMPLE_ASYNC | SAMPLE_TRACE_END,
-			   ip);
+	print_due_ip(printer, flags, ip);
+	print_other_branch(printer, printer->ip, flags, ip);
 	printer->off = true;
 	arrive_at(printer, 0);
 }
@@ -461,6 +494,7 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 	case FLOW_AT: take_gap(printer, item->value); break;
 	case FLOW_EVENT: printer->event = *item; break;
 	case FLOW_VALUE: print_event(printer, item->value); break;
+	case FLOW_IP: take_ip(printer, item); break;
 	}
 }
 

@@ -125,6 +125,7 @@ struct printer {
 	uint64_t last_stamp; /* time, in periods, of the last sample */
 	uint64_t run_ns;
 	bool aborting;
+	bool ip_due;  /* the branch to come is from an instruction without a block, as yet untold */
 	bool off;     /* tracing ended; cycles until it begins again are nobody's */
 	int gap_kind; /* of the FLOW_GAP whose FLOW_AT is to come */
 	uint64_t gap_position;

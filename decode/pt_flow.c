@@ -48,6 +48,26 @@ void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
 	flow_patch_init(flow);
 }
 
+/* Without a look at code, an address in a packet is an instruction that ran. */
+static void say_ip(struct flow_run *run, uint64_t ip, bool leaves)
+{
+	struct pt_flow *flow = run->flow;
+
+	if (!flow->quick || flow->gaps_only)
+		return;
+	flow_add(run, FLOW_IP, ip)->flags = leaves ? FLOW_TAKEN : 0;
+	flow->insns++;
+}
+
+/* A TIP of a branch that nobody looks for. */
+static void go_quickly(struct flow_run *run, uint64_t ip)
+{
+	flow_commit_context(run);
+	say_ip(run, ip, false);
+	run->flow->ip = ip;
+	run->flow->addresses++;
+}
+
 static void take_tip(struct flow_run *run, const struct pt_packet *packet)
 {
 	struct pt_flow *flow = run->flow;
@@ -62,10 +82,14 @@ static void take_tip(struct flow_run *run, const struct pt_packet *packet)
 	}
 	if (flow->state != FLOW_RUNNING) {
 		flow_begin_at(run, ip);
+		say_ip(run, ip, false);
 		return;
 	}
 	if (!flow->at_fup) {
-		flow_take_branch(run, ip);
+		if (flow->quick)
+			go_quickly(run, ip);
+		else
+			flow_take_branch(run, ip);
 		return;
 	}
 	flow->at_fup = false;
@@ -74,6 +98,7 @@ static void take_tip(struct flow_run *run, const struct pt_packet *packet)
 	flow->aborting = false;
 	flow_commit_context(run);
 	flow_say(run, FLOW_ASYNC, ip);
+	say_ip(run, ip, false);
 	flow->addresses++;
 	flow->ip = ip;
 	flow->block = NULL;
@@ -86,10 +111,12 @@ static void take_pge(struct flow_run *run, const struct pt_packet *packet)
 
 	flow_tell_time(run);
 	flow->fup_is_plain = false;
-	if (packet->count)
-		flow_begin_at(run, ip);
-	else
+	if (!packet->count) {
 		flow->state = FLOW_LOST;
+		return;
+	}
+	flow_begin_at(run, ip);
+	say_ip(run, ip, false);
 }
 
 static void take_pgd(struct flow_run *run, const struct pt_packet *packet)
@@ -102,7 +129,7 @@ static void take_pgd(struct flow_run *run, const struct pt_packet *packet)
 		ip = 0;
 	if (flow->state == FLOW_RUNNING && flow->at_fup)
 		flow_say(run, FLOW_END_ASYNC, ip);
-	else if (flow->state == FLOW_RUNNING)
+	else if (flow->state == FLOW_RUNNING && !flow->quick)
 		flow_end_by_branch(run, ip);
 	flow->state = FLOW_DISABLED;
 	flow->block = NULL;
@@ -158,6 +185,8 @@ static void settle_fup(struct flow_run *run)
 	}
 	flow->fup_is_plain = false;
 	flow->at_fup = !plain;
+	if (!plain)
+		say_ip(run, flow->ip, true);
 	if (plain)
 		flow_commit_context(run);
 }
@@ -203,9 +232,11 @@ static void settle_psb(struct flow_run *run, const struct pt_psb_state *state)
 	flow->tnt_count = 0;
 	if (flow->state == FLOW_RUNNING && state->have_ip)
 		(void)flow_walk_to(run, state->ip);
-	else if (flow->state == FLOW_RUNNING)
+	else if (flow->state == FLOW_RUNNING && !flow->quick)
 		flow_say(run, FLOW_END_ASYNC, 0);
 	pt_context_update(&flow->next_context, state);
+	if (flow->quick > 1)
+		flow->state = FLOW_RUNNING;
 	if (state->have_ip && flow->state != FLOW_RUNNING)
 		flow_begin_at(run, state->ip);
 	flow_commit_context(run);
@@ -278,6 +309,8 @@ static void take_psb(struct flow_run *run)
 	add_event(run, &(struct pt_packet){ .kind = PT_PSB, .payload = position }, false);
 	if (changed_cbr)
 		add_event(run, &(struct pt_packet){ .kind = PT_CBR, .payload = state.cbr }, false);
+	if (state.have_ip)
+		say_ip(run, state.ip, false);
 	if (r == -PTVM_BAD_PACKET)
 		bad_packet(run);
 }
@@ -331,14 +364,33 @@ static void take_event(struct flow_run *run, const struct pt_packet *packet)
 static void take_tnt(struct pt_flow *flow, const struct pt_packet *packet)
 {
 	flow->tnt = packet->payload;
-	flow->tnt_count = flow->state == FLOW_RUNNING ? packet->count : 0;
+	flow->tnt_count = flow->state == FLOW_RUNNING && !flow->quick ? packet->count : 0;
 	flow->at_fup = false;
+}
+
+/* What --itrace=qq has no use for: packets about what happens between two PSB+ groups. */
+static bool is_detail(const struct pt_packet *packet)
+{
+	switch (packet->kind) {
+	case PT_PSB:
+	case PT_TSC:
+	case PT_MTC:
+	case PT_CYC:
+	case PT_CBR:
+	case PT_PIP:
+	case PT_VMCS:
+	case PT_MODE_EXEC:
+	case PT_MODE_TSX: return false;
+	default: return true;
+	}
 }
 
 static void take_packet(struct flow_run *run, const struct pt_packet *packet)
 {
 	struct pt_flow *flow = run->flow;
 
+	if (flow->quick > 1 && is_detail(packet))
+		return;
 	switch (packet->kind) {
 	case PT_TNT:
 		flow_tell_time(run);
@@ -476,7 +528,8 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 		uint32_t addresses;
 		int r;
 
-		flow_run_fast(&run, mark.position + FLOW_ENOUGH_BYTES);
+		if (!flow->quick)
+			flow_run_fast(&run, mark.position + FLOW_ENOUGH_BYTES);
 		addresses = flow->addresses;
 		r = flow_next(&run);
 		if (flow->disagrees && flow_patch_search(&run, &mark))

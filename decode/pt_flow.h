@@ -36,6 +36,8 @@ enum flow_kind {
 		     * FLOW_VALUE follows with its payload; `value`: the present IP, 0 unknown;
 		     * FLOW_TAKEN: the event was told with it */
 	FLOW_VALUE,
+	FLOW_IP, /* `value`: an instruction that ran, of which no block is known (`quick`);
+		  * FLOW_TAKEN: the FLOW_ASYNC or FLOW_END_ASYNC that follows is from there */
 };
 
 enum { FLOW_TAKEN = 1 };
@@ -136,6 +138,9 @@ struct pt_flow {
 	uint32_t gaps;           /* so far */
 	struct block *gap_block; /* where the last was, not all of which ran; for the moment only */
 	uint32_t odd_branches;   /* of a trial: those that programs seldom make */
+	/* 1: no code is looked at, what packets have no address of is left out; 2: nothing but
+	 * what PSB+ groups state */
+	uint8_t quick;
 	bool gaps_only;    /* nobody asks for blocks and times: items are about gaps and events */
 	bool at_fup;       /* a FUP said where an event happened that a TIP is to follow */
 	bool fup_is_plain; /* the next FUP belongs to an event that changes no flow */

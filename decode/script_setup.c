@@ -429,7 +429,7 @@ int script_open(struct script *script, struct ptvm_error *error)
 	set_modifier(script);
 	set_name_width(script);
 	set_style(script);
-	script->nothing_wanted = print->times.count || print->cpus.count;
+	script->nothing_wanted = print->times.count || print->cpus.count || print->itrace.quick;
 	if (!script->args.pt && !script->data.have_pt && !script->args.dump &&
 	    !script->args.header_only)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no Intel PT in this recording",

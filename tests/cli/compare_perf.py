@@ -26,6 +26,8 @@ MORE = [
     ["--itrace=b", "-F", "+flags", "-F", "-time,-dso", "-C", "1"],
     ["--itrace=i1i", "-F", "ip", "-F", "+sym"],
     ["--itrace=p"],
+    ["--itrace=qib", "-F", "ip,addr,flags"],
+    ["--itrace=qqip", "-F", "event,ip"],
 ]
 
 
