@@ -264,6 +264,15 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 	return block;
 }
 
+struct block *block_known(const struct code_space *space, uint64_t ip)
+{
+	struct block *block = space->slots[slot_of(ip, space->mask)];
+
+	while (block && block->ip != ip)
+		block = block->chain;
+	return block && !block->timed && !block->patched && block->count ? block : NULL;
+}
+
 struct block *block_get(struct code *code, struct code_space *space, uint64_t ip, uint64_t time_ns)
 {
 	size_t slot = slot_of(ip, space->mask);

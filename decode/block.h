@@ -100,6 +100,10 @@ int code_add_site(struct code *code, const struct machine *machine, uint64_t ip)
  */
 struct block *block_variant(struct code *code, struct block *block, unsigned index, uint64_t to);
 
+/** The block at `ip` if the space has one already that never changes and whose address is of the
+ * same half as the space's; NULL otherwise. */
+struct block *block_known(const struct code_space *space, uint64_t ip);
+
 /** Whether so much memory is held that everything should be dropped (when no block is in use). */
 bool code_is_full(const struct code *code);
 

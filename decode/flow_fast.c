@@ -44,6 +44,38 @@ FAST void leave_block(struct fast *fast, bool taken)
 		};
 }
 
+/* The block at `ip`, where a branch that depends on data goes; NULL where the clear path must look.
+ */
+FAST struct block *follow(const struct block *block, uint64_t ip)
+{
+	struct block *to = block->successor[1];
+
+	if (to && to->ip == ip)
+		return to;
+	return block->timed || block->patched ? NULL : block_known(block->space, ip);
+}
+
+/* A compressed return, in a block without calls: false when the clear path must take it. */
+FAST bool take_return(struct fast *fast)
+{
+	struct pt_flow *flow = fast->flow;
+	struct block *to;
+
+	if (!flow->return_count || fast->block->push_count)
+		return false;
+	to = follow(fast->block, flow->returns[(flow->return_top - 1) % RETURN_STACK]);
+	if (!to)
+		return false;
+	flow->return_count--;
+	flow->return_top--;
+	leave_block(fast, true);
+	if (!fast->gaps_only)
+		*fast->item++ = (struct flow_item){ .kind = FLOW_TO, .value = to->ip };
+	fast->block->successor[1] = to;
+	fast->block = to;
+	return true;
+}
+
 /* One short TNT. False when the bits lead to a place that is not linked; those left are kept. */
 FAST bool take_tnt(struct fast *fast, uint8_t byte)
 {
@@ -54,6 +86,8 @@ FAST bool take_tnt(struct fast *fast, uint8_t byte)
 		bool bit = byte >> count & 1; /* the oldest is below the stop bit */
 		struct block *to = fast->block->successor[bit];
 
+		if (fast->block->end == BLOCK_RETURN && bit && take_return(fast))
+			continue;
 		if (fast->block->end != BLOCK_CONDITIONAL || !to)
 			break;
 		leave_block(fast, bit);
@@ -67,22 +101,23 @@ FAST bool take_tnt(struct fast *fast, uint8_t byte)
 	return false;
 }
 
-/* One TIP for an indirect branch or return that goes where it went the last time. */
+/* One TIP for an indirect branch or return to a block that has been there before. */
 FAST bool take_tip(struct fast *fast, unsigned ipbytes)
 {
 	struct pt_flow *flow = fast->flow;
 	struct pt_last_ip last_ip = flow->cursor.last_ip;
 	unsigned size = pt_ip_size(ipbytes);
-	struct block *to = fast->block->successor[1];
 	uint64_t payload = load_le(fast->p + 1, 8), ignored;
+	struct block *to;
 
-	if (!size || !to ||
-	    (fast->block->end != BLOCK_INDIRECT && fast->block->end != BLOCK_RETURN))
+	if (!size || (fast->block->end != BLOCK_INDIRECT && fast->block->end != BLOCK_RETURN))
 		return false;
 	if (size < 8)
 		payload &= ((uint64_t)1 << 8 * size) - 1;
-	if (pt_ip_update(&last_ip, ipbytes, payload) != to->ip)
+	to = follow(fast->block, pt_ip_update(&last_ip, ipbytes, payload));
+	if (!to)
 		return false;
+	fast->block->successor[1] = to;
 	flow->cursor.last_ip = last_ip;
 	fast->p += 1 + size;
 	tell_time(fast);

@@ -91,6 +91,23 @@ static bool in_names(const char *names, const char *comm)
 	return false;
 }
 
+/* The vCPU that the thread runs, by the recording's ids or by the name that QEMU gives its threads;
+ * -1 none. */
+static int64_t vcpu_of(const struct printer *printer)
+{
+	const struct print_config *config = printer->config;
+	int64_t vcpu = config->data ? perf_data_vcpu(config->data, printer->tid) : -1;
+	const char *comm = NULL;
+	int number;
+
+	if (vcpu < 0 && config->sideband)
+		comm = sideband_comm(config->sideband, printer->pid, printer->tid,
+				     printer->time_ns);
+	if (comm && sscanf(comm, "CPU %d/", &number) == 1)
+		vcpu = number;
+	return vcpu;
+}
+
 /* Whether the options want this thread and side; times are another matter. */
 static bool is_wanted_place(const struct printer *printer)
 {
@@ -98,7 +115,7 @@ static bool is_wanted_place(const struct printer *printer)
 	int64_t vcpu = -1;
 
 	if (config->vcpus.count)
-		vcpu = config->data ? perf_data_vcpu(config->data, printer->tid) : -1;
+		vcpu = vcpu_of(printer);
 	if (printer->context.nr ? config->host_only : config->guest_only)
 		return false;
 	return number_ranges_has(&config->pids, printer->pid) &&
@@ -140,7 +157,7 @@ static void add_machine(struct printer *printer)
 		(void)snprintf(number, sizeof(number), "VM:%5d ", printer->pid);
 		text_puts(text, number);
 	}
-	vcpu = perf_data_vcpu(config->data, printer->tid);
+	vcpu = vcpu_of(printer);
 	if (config->fields & FIELD_VCPU && vcpu >= 0) {
 		(void)snprintf(number, sizeof(number), "VCPU:%03d ", (int)vcpu);
 		text_puts(text, number);

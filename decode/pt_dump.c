@@ -201,7 +201,7 @@ static void take_padding(struct pt_packet *packet, const uint8_t *data, uint64_t
 		packet->size++;
 }
 
-void pt_dump(const uint8_t *data, uint64_t size, FILE *out)
+void pt_dump(const uint8_t *data, uint64_t size, uint64_t from, FILE *out)
 {
 	enum pt_block_context block = PT_NO_BLOCK;
 	struct text text = { 0 };
@@ -216,7 +216,7 @@ void pt_dump(const uint8_t *data, uint64_t size, FILE *out)
 		else
 			take_padding(&packet, data + offset, size - offset);
 		block = pt_block_after(block, &packet);
-		add_line(&text, offset, data + offset, &packet);
+		add_line(&text, from + offset, data + offset, &packet);
 		offset += packet.size;
 		if (text.size < OUT_BYTES - LINE_BYTES)
 			continue;

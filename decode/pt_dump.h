@@ -10,6 +10,8 @@
 /** Append name and payload of a packet. */
 void pt_packet_text(struct text *text, const struct pt_packet *packet);
 
-/** Print the packets of a buffer, a line each with offset and bytes; what is none as "Bad packet!".
+/**
+ * Print the packets of a buffer, a line each with offset and bytes; what is none as "Bad packet!".
+ * The first line's offset is `from`.
  */
-void pt_dump(const uint8_t *data, uint64_t size, FILE *out);
+void pt_dump(const uint8_t *data, uint64_t size, uint64_t from, FILE *out);

@@ -5,7 +5,7 @@
 
 static void print_packets(void *context, const uint8_t *data, uint64_t size)
 {
-	pt_dump(data, size, context);
+	pt_dump(data, size, 0, context);
 }
 
 int script_dump(const struct script *script, FILE *out, struct ptvm_error *error)
@@ -14,12 +14,13 @@ int script_dump(const struct script *script, FILE *out, struct ptvm_error *error
 	int r;
 
 	if (script->args.pt) {
-		pt_dump(script->raw.span.data, script->raw.span.size, out);
+		pt_dump(script->raw.span.data, script->raw.span.size, script->raw.span.file_offset,
+			out);
 		r = ferror(out) ? -PTVM_SYSTEM : 0;
 	} else {
 		r = perf_dump(&script->data, &packets, out);
 	}
-	return r ? ptvm_fail(error, (enum ptvm_err) - r, "cannot write the dump") : 0;
+	return r ? ptvm_fail(error, (enum ptvm_err)(-r), "cannot write the dump") : 0;
 }
 
 int script_print_header(const struct script *script, FILE *out, struct ptvm_error *error)

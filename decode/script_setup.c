@@ -187,6 +187,24 @@ static int open_raw(struct script *script, struct ptvm_error *error)
 	return 0;
 }
 
+/* When the trace begins and ends: as the recording says, or by the records of its start and of what
+ * was written; 0 unknown. */
+static void trace_times(const struct perf_data *data, uint64_t *first, uint64_t *last)
+{
+	*first = data->features.first_sample_ns;
+	*last = data->features.last_sample_ns;
+	for (size_t i = 0; !data->features.last_sample_ns && i < data->records.count; i++) {
+		const struct perf_record *record = &data->records.items[i];
+
+		if (record->type != PERF_ITRACE_START && record->type != PERF_AUX)
+			continue;
+		if (!*first && record->time != UINT64_MAX)
+			*first = record->time;
+		if (record->time != UINT64_MAX)
+			*last = record->time;
+	}
+}
+
 static int parse_selection(struct script *script, struct ptvm_error *error)
 {
 	const struct script_args *args = &script->args;
@@ -210,8 +228,7 @@ static int parse_selection(struct script *script, struct ptvm_error *error)
 	if (r || !args->times)
 		return r;
 	if (time_ranges_have_percent(args->times)) {
-		first = script->data.features.first_sample_ns;
-		last = script->data.features.last_sample_ns;
+		trace_times(&script->data, &first, &last);
 		if (!last)
 			return ptvm_fail(error, PTVM_BAD_USAGE,
 					 "the recording does not say when it begins and ends: "

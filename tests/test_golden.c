@@ -187,7 +187,7 @@ static void dump_bytes(const uint8_t *bytes, size_t size, struct text *ret)
 	char *rest, *line;
 
 	assert_non_null(file);
-	pt_dump(bytes, size, file);
+	pt_dump(bytes, size, 0, file);
 	assert_int_equal(fclose(file), 0);
 	rest = data;
 	while ((line = strsep(&rest, "\n")) && *line) {

@@ -15,7 +15,7 @@ static char *dump(const void *bytes, size_t size)
 	FILE *file = open_memstream(&data, &data_size);
 
 	assert_non_null(file);
-	pt_dump(bytes, size, file);
+	pt_dump(bytes, size, 0, file);
 	assert_int_equal(fclose(file), 0);
 	return data;
 }
