@@ -238,6 +238,8 @@ int cmd_correlate(int argc, char **argv, struct ptvm_error *error)
 		return r;
 	interrupt_hold(&interrupt);
 	r = run(&args, error);
-	interrupt_release(&interrupt);
+	/* what is done is done: a signal that came too late must not make it look undone */
+	if (r < 0)
+		interrupt_release(&interrupt);
 	return r == -PTVM_END ? ptvm_fail(error, PTVM_SYSTEM, "interrupted") : r;
 }

@@ -6,7 +6,8 @@ int libvirt_load(struct libvirt_calls *ret, struct ptvm_error *error)
 {
 	static const char library[] = "libvirt-qemu.so.0";
 
-	ret->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+	/* libraries below it start threads: their code must stay */
+	ret->library = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!ret->library)
 		return ptvm_fail(error, PTVM_SYSTEM,
 				 "%s: not installed (libvirt-clients brings it)", library);
