@@ -16,6 +16,10 @@ static bool wants_gap(const struct itrace *itrace, int kind)
 	return kind != GAP_LOST || itrace->error_lost;
 }
 
+/* Terminal escapes (ECMA-48, SGR). */
+#define RED "\033[31m"
+#define PLAIN "\033[0m"
+
 void print_gap(struct printer *printer, uint64_t ip)
 {
 	enum gap_kind kind = (enum gap_kind)printer->gap_kind;
@@ -25,13 +29,14 @@ void print_gap(struct printer *printer, uint64_t ip)
 	if (!wants_gap(&printer->config->itrace, printer->gap_kind) || !print_begin(printer))
 		return;
 	length = snprintf(line, sizeof(line),
-			  " instruction trace error type 1 time %" PRIu64 ".%09" PRIu64
+			  "%s instruction trace error type 1 time %" PRIu64 ".%09" PRIu64
 			  " cpu %d pid %d tid %d ip %#" PRIx64 " code %u: %s"
-			  " (queue %u, file offset %#" PRIx64 ")\n",
-			  printer->time_ns / 1000000000, printer->time_ns % 1000000000,
-			  printer->queue->cpu, printer->pid, printer->tid, ip, gap_code(kind),
-			  gap_text(kind), printer->queue->index,
-			  pt_file_offset(printer->queue, printer->gap_position));
+			  " (queue %u, file offset %#" PRIx64 ")%s\n",
+			  printer->config->color ? RED : "", printer->time_ns / 1000000000,
+			  printer->time_ns % 1000000000, printer->queue->cpu, printer->pid,
+			  printer->tid, ip, gap_code(kind), gap_text(kind), printer->queue->index,
+			  pt_file_offset(printer->queue, printer->gap_position),
+			  printer->config->color ? PLAIN : "");
 	text_add(&printer->out, line, (size_t)length);
 }
 

@@ -27,6 +27,7 @@ struct print_config {
 	unsigned dso_width; /* of the dso before an indented symbol */
 	bool timeless;      /* the trace has no time: queues are printed one after the other */
 	bool nanoseconds, relative_time, delta_time;
+	bool color; /* errors in red */
 	bool guest_only, host_only;
 	unsigned records; /* of the recording, that are lines, too: RECORDS_* in record_lines.h */
 	struct number_ranges cpus, pids, tids, vcpus, vmcs;

@@ -1,6 +1,7 @@
 #include "decode/script_setup.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -340,6 +341,7 @@ static void apply_presets(struct script *script)
 	struct print_config *print = &script->print;
 
 	print->nanoseconds = script->args.nanoseconds;
+	print->color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 	for (unsigned i = 0; i < script->args.step_count; i++) {
 		unsigned kind = script->args.steps[i].kind;
 
