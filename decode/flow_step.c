@@ -58,21 +58,15 @@ void flow_begin_at(struct flow_run *run, uint64_t ip)
 	flow->overflowed = false;
 }
 
-int32_t flow_pid_at(const struct flow_code *where, uint64_t time_ns)
+/* The process on the CPU at a time, for user addresses and guests; -1 unknown. */
+static int32_t pid_at(const struct flow_code *where, uint64_t time_ns)
 {
-	size_t low = 0, high = where->switch_count;
+	size_t settled;
 
 	if (where->pid >= 0)
 		return where->pid;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (where->switches[middle].settled <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? where->switches[low - 1].pid : -1;
+	settled = switches_settled(where->switches, where->switch_count, time_ns);
+	return settled ? where->switches[settled - 1].pid : -1;
 }
 
 static struct code_space *space_at(struct pt_flow *flow, uint64_t ip, uint64_t time_ns)
@@ -82,7 +76,7 @@ static struct code_space *space_at(struct pt_flow *flow, uint64_t ip, uint64_t t
 	int32_t pid = -1;
 
 	if (flow->context.nr || !(ip >> 63))
-		pid = flow_pid_at(&flow->where, time_ns);
+		pid = pid_at(&flow->where, time_ns);
 	if (flow->context.nr)
 		machine = machines_guest(machines, pid);
 	return code_space_get(flow->where.code, machine, pid, ip, flow->context.bits);

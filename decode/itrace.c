@@ -132,7 +132,7 @@ static bool plain_letter(char letter, struct itrace *itrace)
 	case 'p': itrace->power = true; break;
 	case 'I': itrace->interrupts = true; break;
 	case 'A': itrace->approximate_ipc = true; break;
-	case 'Z': itrace->tracepoints_Z = true; break;
+	case 'Z': itrace->timeless = true; break;
 	case 'q': itrace->quick++; break;
 	case 'f': /* caches, TLBs, memory: Intel PT has none of these, nor has perf for it */
 	case 'm':

@@ -205,25 +205,6 @@ int perf_text_poke_read(const struct perf_record *record, struct perf_text_poke 
 	return 0;
 }
 
-int perf_auxtrace_error_read(const struct perf_record *record, struct perf_auxtrace_error *ret)
-{
-	enum { MESSAGE = 40, MESSAGE_SIZE = 64 };
-
-	if (!has(record, MESSAGE + MESSAGE_SIZE) || !text_at(record, MESSAGE))
-		return -PTVM_BAD_INPUT;
-	*ret = (struct perf_auxtrace_error){
-		.type = u32_at(record, 0),
-		.code = u32_at(record, 4),
-		.cpu = s32_at(record, 8),
-		.pid = s32_at(record, 12),
-		.tid = s32_at(record, 16),
-		.ip = u64_at(record, 24),
-		.time = u32_at(record, 20) ? u64_at(record, 32) : 0,
-		.message = text_at(record, MESSAGE),
-	};
-	return 0;
-}
-
 int perf_thread_map_entry(const struct perf_record *record, uint64_t index, int32_t *ret_tid,
 			  char ret_name[17])
 {

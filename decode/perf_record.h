@@ -86,14 +86,6 @@ struct perf_text_poke {
 	const uint8_t *old_bytes, *new_bytes;
 };
 
-/** AUXTRACE_ERROR. */
-struct perf_auxtrace_error {
-	uint32_t type, code;
-	int32_t cpu, pid, tid;
-	uint64_t ip, time;
-	const char *message;
-};
-
 /*
  * Each fills `ret` and returns 0, or -PTVM_BAD_INPUT for a record that is too short for its type or
  * whose text does not end in it. The caller has looked at the record's type.
@@ -121,8 +113,6 @@ int perf_ksymbol_read(const struct perf_record *record, struct perf_ksymbol *ret
 int perf_bpf_event_read(const struct perf_record *record, struct perf_bpf_event *ret);
 /** Read a TEXT_POKE. */
 int perf_text_poke_read(const struct perf_record *record, struct perf_text_poke *ret);
-/** Read an AUXTRACE_ERROR. */
-int perf_auxtrace_error_read(const struct perf_record *record, struct perf_auxtrace_error *ret);
 
 /**
  * Entry `index` of a THREAD_MAP: the name may fill all 16 bytes of its field without a NUL, so

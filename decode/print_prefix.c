@@ -20,21 +20,14 @@ static void set_thread_until(struct printer *printer)
 static bool update_thread(struct printer *printer)
 {
 	const struct flow_code *where = &printer->where;
-	size_t low = 0, high = where->switch_count;
+	size_t settled;
 
-	if (where->pid >= 0 || !high || printer->time_ns < printer->thread_until)
+	if (where->pid >= 0 || !where->switch_count || printer->time_ns < printer->thread_until)
 		return false;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (where->switches[middle].settled <= printer->time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	printer->pid = low ? where->switches[low - 1].pid : -1;
-	printer->tid = low ? where->switches[low - 1].tid : -1;
-	printer->next_switch = low;
+	settled = switches_settled(where->switches, where->switch_count, printer->time_ns);
+	printer->pid = settled ? where->switches[settled - 1].pid : -1;
+	printer->tid = settled ? where->switches[settled - 1].tid : -1;
+	printer->next_switch = settled;
 	set_thread_until(printer);
 	return true;
 }

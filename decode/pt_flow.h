@@ -165,6 +165,3 @@ void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
  * Fill a batch from empty. Returns 0, or -PTVM_END when the segment has ended with what is in it.
  */
 int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch);
-
-/** The process on the CPU at a time, for user addresses and guests; -1 unknown. */
-int32_t flow_pid_at(const struct flow_code *where, uint64_t time_ns);

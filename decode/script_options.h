@@ -38,9 +38,9 @@ enum field {
 struct itrace {
 	/* branches are all branches, unless calls or returns are set: then only these */
 	bool instructions, branches, calls, returns, errors, transactions, ptwrites, power,
-		interrupts, pebs;
+		interrupts;
 	bool approximate_ipc; /* A */
-	bool tracepoints_Z;   /* Z: prefer timeless decoding */
+	bool timeless;        /* Z: take no time from the trace */
 	unsigned quick;       /* number of q */
 	enum { PERIOD_INSNS, PERIOD_TICKS, PERIOD_NS } period_unit;
 	uint64_t period; /* 0 with PERIOD_NS: every instruction; 0 of no other unit */

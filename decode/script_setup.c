@@ -330,7 +330,7 @@ static int parse_itrace(struct script *script, struct ptvm_error *error)
 	if (!any)
 		itrace_default(&itrace);
 	script->print.itrace = itrace;
-	script->print.timeless = !script->print.pt->tsc || itrace.tracepoints_Z;
+	script->print.timeless = !script->print.pt->tsc || itrace.timeless;
 	return 0;
 }
 

@@ -389,3 +389,18 @@ int32_t sideband_pid_of(const struct sideband *sideband, int32_t tid)
 		return tid ? -1 : 0;
 	return sideband->processes.items[low - 1].pid;
 }
+
+size_t switches_settled(const struct switch_entry *switches, size_t count, uint64_t time_ns)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (switches[middle].settled <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

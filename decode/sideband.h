@@ -28,6 +28,9 @@ void sideband_free(struct sideband *sideband);
 const struct switch_entry *sideband_switches(const struct sideband *sideband, int32_t cpu,
 					     size_t *count);
 
+/** How many of the first switches have settled at `time_ns`: the last of them has the CPU. */
+size_t switches_settled(const struct switch_entry *switches, size_t count, uint64_t time_ns);
+
 /** The name of a thread at a time: COMM records, FORK inheritance, THREAD_MAP; NULL unknown
  * (perf prints ":TID"). The idle thread 0 is "swapper". */
 const char *sideband_comm(const struct sideband *sideband, int32_t pid, int32_t tid,

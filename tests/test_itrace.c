@@ -50,7 +50,7 @@ static void no_letters_are_the_default(void **state)
 		assert_true(itrace.branches && itrace.calls && itrace.errors && itrace.power);
 		assert_true(itrace.transactions && itrace.ptwrites && itrace.interrupts);
 		assert_true(itrace.error_overflow && itrace.error_lost);
-		assert_false(itrace.instructions || itrace.returns || itrace.pebs);
+		assert_false(itrace.instructions || itrace.returns);
 	}
 }
 
@@ -66,7 +66,7 @@ static void each_letter_sets_its_kind_alone(void **state)
 	assert_true(parse("p").power);
 	assert_true(parse("I").interrupts);
 	assert_true(parse("A").approximate_ipc);
-	assert_true(parse("Z").tracepoints_Z);
+	assert_true(parse("Z").timeless);
 	assert_int_equal(parse("qq").quick, 2);
 	assert_false(parse("x").branches || parse("I").instructions || parse("p").errors);
 }
