@@ -171,7 +171,7 @@ static int print_trace(struct script *script, struct ptvm_error *error)
 		return r;
 	report_gaps(&result);
 	report_labels(&result);
-	if (result.bytes && !result.insns && !script->nothing_wanted)
+	if (result.bytes && !result.insns && !result.lines && !script->nothing_wanted)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing could be decoded",
 				 script->args.pt ? script->args.pt : script->data.path);
 	return 0;

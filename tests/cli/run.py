@@ -163,6 +163,11 @@ def test_the_recording_is_answered_as_by_perf_when_it_was_made():
     equal(wrong, [])
 
 
+def test_the_first_line_alone_is_a_success():
+    run = ptvm("script", "-i", RECORDING, "--insn-trace", "--max-lines", "1")
+    equal((run.returncode, run.stdout.count("\n"), run.stderr), (0, 1, ""))
+
+
 def test_the_installed_perf_agrees():
     if not shutil.which("perf"):
         raise Skip("no perf")
