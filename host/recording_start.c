@@ -22,6 +22,7 @@ enum {
 	RECORD_FINISHED_INIT = 82,
 	MISC_KERNEL = 1,
 	MISC_USER = 2,
+	MISC_GUEST_KERNEL = 4,
 	INFO_INTEL_PT = 1,
 	SWITCHES_OF_ALL_CPUS = 3,
 	TRAILER_SIZE = 32, /* of TID, TIME, CPU and IDENTIFIER; zeroes: at once, no event */
@@ -167,17 +168,33 @@ static void write_info(struct writer *w, const struct recording_start *start)
 	end(w);
 }
 
-static void write_kernel_map(struct writer *w, uint64_t address, uint64_t size, uint64_t offset,
-			     const char *name)
+/* Whose kernel: the files that tell where it is, and how records name it. */
+struct kernel {
+	const char *directory; /* has kallsyms and modules */
+	const char *name;      /* "[kernel.kallsyms]" */
+	uint16_t misc;
+	uint32_t pid; /* UINT32_MAX: the host's */
+};
+
+static void write_kernel_map(struct writer *w, const struct kernel *kernel, uint64_t address,
+			     uint64_t size, uint64_t offset, const char *name)
 {
-	begin(w, RECORD_MMAP, MISC_KERNEL);
-	put_u32(w, UINT32_MAX);
+	begin(w, RECORD_MMAP, kernel->misc);
+	put_u32(w, kernel->pid);
 	put_u32(w, 0);
 	put_u64(w, address);
 	put_u64(w, size);
 	put_u64(w, offset);
 	put_text(w, name);
 	end_with_trailer(w);
+}
+
+static FILE *open_text(const char *directory, const char *name)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return fopen(path, "re");
 }
 
 /* Where the kernel's text begins, and its data ends. */
@@ -206,48 +223,73 @@ static void find_bounds(FILE *kallsyms, struct kernel_bounds *ret)
 }
 
 /* The name says by which symbol a reader finds out how far the kernel was moved. */
-static void write_kernel(struct writer *w)
+static void write_kernel(struct writer *w, const struct kernel *kernel)
 {
-	_cleanup_fclose_ FILE *kallsyms = NULL;
+	_cleanup_fclose_ FILE *kallsyms = open_text(kernel->directory, "kallsyms");
 	struct kernel_bounds bounds;
-	char path[PATH_MAX];
 	uint64_t start, stop;
+	char name[64];
 
-	(void)snprintf(path, sizeof(path), "%s/kallsyms", w->roots->proc);
-	kallsyms = fopen(path, "re");
 	if (!kallsyms)
 		return;
 	find_bounds(kallsyms, &bounds);
 	start = bounds.text ? bounds.text : bounds.stext;
 	stop = bounds.edata ? bounds.edata : bounds.etext;
+	(void)snprintf(name, sizeof(name), "%s%s", kernel->name, bounds.text ? "_text" : "_stext");
 	if (start && stop > start)
-		write_kernel_map(w, start, stop - start, start,
-				 bounds.text ? "[kernel.kallsyms]_text"
-					     : "[kernel.kallsyms]_stext");
+		write_kernel_map(w, kernel, start, stop - start, start, name);
 }
 
-static void write_modules(struct writer *w)
+/* A line of modules; `name` gets brackets. A guest can write anything there. */
+static bool read_module(const char *line, char name[80], uint64_t *ret_address, uint64_t *ret_size)
 {
-	_cleanup_fclose_ FILE *modules = NULL;
+	static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-.";
+	size_t length;
+
+	name[0] = '[';
+	if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name + 1, ret_size,
+		   ret_address) != 3)
+		return false;
+	length = strlen(name);
+	if (!*ret_address || strspn(name + 1, legal) != length - 1)
+		return false;
+	name[length] = ']';
+	name[length + 1] = 0;
+	return true;
+}
+
+static void write_modules(struct writer *w, const struct kernel *kernel)
+{
+	_cleanup_fclose_ FILE *modules = open_text(kernel->directory, "modules");
 	_cleanup_free_ char *line = NULL;
-	char path[PATH_MAX], name[80];
 	uint64_t address, size;
 	size_t room = 0;
-	int length;
+	char name[80];
 
-	(void)snprintf(path, sizeof(path), "%s/modules", w->roots->proc);
-	modules = fopen(path, "re");
-	while (modules && getline(&line, &room, modules) > 0) {
-		name[0] = '[';
-		if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name + 1, &size,
-			   &address) != 3 ||
-		    !address)
-			continue;
-		length = (int)strlen(name);
-		name[length] = ']';
-		name[length + 1] = 0;
-		write_kernel_map(w, address, size, 0, name);
-	}
+	while (modules && getline(&line, &room, modules) > 0)
+		if (read_module(line, name, &address, &size))
+			write_kernel_map(w, kernel, address, size, 0, name);
+}
+
+static void write_host(struct writer *w)
+{
+	const struct kernel kernel = { w->roots->proc, "[kernel.kallsyms]", MISC_KERNEL,
+				       UINT32_MAX };
+
+	write_kernel(w, &kernel);
+	write_modules(w, &kernel);
+}
+
+static void write_guest(struct writer *w, const struct start_guest *guest)
+{
+	char name[48];
+	const struct kernel kernel = { guest->directory, name, MISC_GUEST_KERNEL,
+				       (uint32_t)guest->pid };
+
+	(void)snprintf(name, sizeof(name), "[guest.kernel.kallsyms.%d]", guest->pid);
+	write_modules(w, &kernel);
+	write_kernel(w, &kernel);
 }
 
 static void write_comm(struct writer *w, pid_t pid, pid_t tid)
@@ -354,8 +396,9 @@ int recording_start_write(const struct roots *roots, const struct recording_star
 	write_time(w, start);
 	write_all_ids(w, start);
 	write_info(w, start);
-	write_kernel(w);
-	write_modules(w);
+	write_host(w);
+	for (size_t i = 0; i < start->guest_count; i++)
+		write_guest(w, &start->guests[i]);
 	for (size_t i = 0; i < start->pid_count; i++) {
 		write_threads(w, start->pids[i]);
 		write_maps(w, start->pids[i]);

@@ -21,6 +21,12 @@ struct start_id {
 	int32_t vcpu;      /* -1: none */
 };
 
+/** A guest whose kernel was copied. */
+struct start_guest {
+	pid_t pid;             /* of the process that runs it */
+	const char *directory; /* has its kallsyms and modules */
+};
+
 struct recording_start {
 	struct time_conv conv;
 	uint64_t time_cycles, time_mask;
@@ -31,14 +37,16 @@ struct recording_start {
 	bool is_snapshot, is_per_thread;
 	const pid_t *pids; /* processes that are recorded */
 	size_t pid_count;
+	const struct start_guest *guests;
+	size_t guest_count;
 };
 
 /**
  * Write the records: how time is kept, ids, how the trace was made, where the kernel and its
- * modules are, the processes with their threads and maps.
+ * modules are, in the host and in each guest, the processes with their threads and maps.
  *
  * What /proc does not show is left out: the host's kernel where kallsyms have no addresses, a
- * process that ended.
+ * process that ended; and so is what a guest's files do not tell.
  *
  * Returns 0, -PTVM_NO_MEMORY or -PTVM_SYSTEM.
  */

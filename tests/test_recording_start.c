@@ -186,6 +186,37 @@ static void a_kernel_that_hides_is_left_out(void **state)
 	assert_null(record(bench, PERF_MMAP, 0));
 }
 
+static void the_kernels_of_guests_are_mapped(void **state)
+{
+	struct bench *bench = *state;
+	char directory[128], nowhere[] = "/nonexistent";
+	const struct start_guest guests[] = { { VM, directory }, { VM + 1, nowhere } };
+	struct recording_start start = { .guests = guests, .guest_count = 2 };
+
+	(void)snprintf(directory, sizeof(directory), "%s/kcore_dir__500", bench->tree.path);
+	fake_tree_file(&bench->tree,
+		       "ffffffff96000000 T _stext\nffffffff97000000 T _etext\n"
+		       "ffffffff98000000 D _edata\n",
+		       "kcore_dir__500/kallsyms");
+	fake_tree_file(&bench->tree,
+		       "virtio 4096 0 - Live 0xffffffffc0a00000\n"
+		       "\033[2J 4096 0 - Live 0xffffffffc0b00000\n"
+		       "b/../ad 4096 0 - Live 0xffffffffc0c00000\n",
+		       "kcore_dir__500/modules");
+	round_trip(bench, &start);
+	assert_map(record(bench, PERF_MMAP, 0), 0xffffffffc0a00000, 4096, 0, "[virtio]");
+	assert_map(record(bench, PERF_MMAP, 1), 0xffffffff96000000, 0x2000000, 0xffffffff96000000,
+		   "[guest.kernel.kallsyms.500]_stext");
+	assert_null(record(bench, PERF_MMAP, 2));
+	for (size_t i = 0; i < 2; i++) {
+		struct perf_mmap map;
+
+		assert_int_equal(perf_mmap_read(record(bench, PERF_MMAP, i), &map), 0);
+		assert_int_equal(map.pid, VM);
+		assert_int_equal(record(bench, PERF_MMAP, i)->misc, PERF_CPUMODE_GUEST_KERNEL);
+	}
+}
+
 static void a_process_has_its_threads_and_code(void **state)
 {
 	const pid_t pids[] = { VM, 4711 };
@@ -220,9 +251,13 @@ static void a_process_has_its_threads_and_code(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(how_it_was_traced_is_told),       TEST(threads_and_snapshots_are_told),
-		TEST(ids_name_queues_and_guests),      TEST(the_kernel_and_its_modules_are_mapped),
-		TEST(a_kernel_that_hides_is_left_out), TEST(a_process_has_its_threads_and_code),
+		TEST(how_it_was_traced_is_told),
+		TEST(threads_and_snapshots_are_told),
+		TEST(ids_name_queues_and_guests),
+		TEST(the_kernel_and_its_modules_are_mapped),
+		TEST(a_kernel_that_hides_is_left_out),
+		TEST(the_kernels_of_guests_are_mapped),
+		TEST(a_process_has_its_threads_and_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
