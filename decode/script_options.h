@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "decode/base/error.h"
+#include "decode/base/number_ranges.h"
 
 /** Fields of a line, as perf script -F names them, and ours. */
 enum field {
@@ -48,21 +49,13 @@ struct itrace {
 	bool error_overflow, error_lost; /* print these errors too; false with e-o and e-l */
 };
 
-enum { TIME_RANGES_MAX = 16, NUMBER_RANGES_MAX = 64 };
+enum { TIME_RANGES_MAX = 16 };
 
 /** Times in ns of perf's clock; both ends included. */
 struct time_ranges {
 	struct time_range {
 		uint64_t from, to;
 	} items[TIME_RANGES_MAX];
-	unsigned count; /* 0: all */
-};
-
-/** A list such as 0,2-3. */
-struct number_ranges {
-	struct number_range {
-		int64_t from, to;
-	} items[NUMBER_RANGES_MAX];
 	unsigned count; /* 0: all */
 };
 
@@ -107,16 +100,3 @@ int time_ranges_parse(const char *text, uint64_t first, uint64_t last, struct ti
 
 /** Whether the text needs @first and @last. */
 bool time_ranges_have_percent(const char *text);
-
-/**
- * Parse a list such as 0,2-3, of decimal or 0x hexadecimal numbers. Returns 0 or -PTVM_BAD_USAGE.
- */
-int number_ranges_parse(const char *text, struct number_ranges *ret, struct ptvm_error *error);
-
-static inline bool number_ranges_has(const struct number_ranges *ranges, int64_t number)
-{
-	for (unsigned i = 0; i < ranges->count; i++)
-		if (number >= ranges->items[i].from && number <= ranges->items[i].to)
-			return true;
-	return !ranges->count;
-}

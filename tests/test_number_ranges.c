@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/script_options.h"
+#include "decode/base/number_ranges.h"
 
 static struct number_ranges parse(const char *text)
 {

@@ -1,9 +1,8 @@
-/* Lists of numbers and ranges: of CPUs, threads, virtual CPUs, VMCS. */
+#include "decode/base/number_ranges.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
-
-#include "decode/script_options.h"
 
 /* Decimal, or hexadecimal after 0x; a leading zero does not make it octal. */
 static int read_number(const char **text, int64_t *ret)
