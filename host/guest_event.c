@@ -21,28 +21,37 @@ static void make_attr(bool has_lost, struct guest_event *event)
 	memcpy(event->attr, &attr, sizeof(event->attr));
 }
 
+const struct start_id *guest_event_add(struct guest_event *event, const struct guest_vcpu *vcpu)
+{
+	const size_t count = event->count + 1;
+	uint64_t *ids = reallocarray(event->ids, count, sizeof(*ids));
+	struct start_id *all = reallocarray(event->all, count, sizeof(*all));
+
+	event->ids = ids ? ids : event->ids;
+	event->all = all ? all : event->all;
+	if (!ids || !all)
+		return NULL;
+	ids[event->count] = first_id + event->count;
+	all[event->count] = (struct start_id){
+		.id = ids[event->count],
+		.cpu = -1,
+		.tid = vcpu->tid,
+		.machine_pid = vcpu->machine_pid,
+		.vcpu = (int32_t)vcpu->index,
+	};
+	return &all[event->count++];
+}
+
 int guest_event_make(bool has_lost, const struct guest_vcpu *vcpus, size_t count,
 		     struct guest_event *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	ret->ids = calloc(count + 1, sizeof(*ret->ids));
-	ret->all = calloc(count + 1, sizeof(*ret->all));
-	if (!ret->ids || !ret->all) {
-		guest_event_free(ret);
-		return -PTVM_NO_MEMORY;
-	}
 	make_attr(has_lost, ret);
-	ret->count = count;
-	for (size_t i = 0; i < count; i++) {
-		ret->ids[i] = first_id + i;
-		ret->all[i] = (struct start_id){
-			.id = ret->ids[i],
-			.cpu = -1,
-			.tid = vcpus[i].tid,
-			.machine_pid = vcpus[i].machine_pid,
-			.vcpu = (int32_t)vcpus[i].index,
-		};
-	}
+	for (size_t i = 0; i < count; i++)
+		if (!guest_event_add(ret, &vcpus[i])) {
+			guest_event_free(ret);
+			return -PTVM_NO_MEMORY;
+		}
 	return 0;
 }
 

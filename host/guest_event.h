@@ -35,6 +35,12 @@ struct guest_event {
 int guest_event_make(bool has_lost, const struct guest_vcpu *vcpus, size_t count,
 		     struct guest_event *ret);
 
+/**
+ * One more vCPU, while recording.
+ * Returns what the new id stands for; it is the last of `all`. NULL: out of memory.
+ */
+const struct start_id *guest_event_add(struct guest_event *event, const struct guest_vcpu *vcpu);
+
 /** As recording_out_create() wants it; borrowed from `event`. */
 struct recording_event guest_event_describe(const struct guest_event *event);
 

@@ -30,6 +30,11 @@ static int kernel_close(void *context, int fd)
 	return close(fd);
 }
 
+static int kernel_wait(void *context, struct pollfd *fds, size_t count, int ms)
+{
+	return poll(fds, count, ms);
+}
+
 struct perf_kernel perf_kernel_here(void)
 {
 	return (struct perf_kernel){
@@ -38,6 +43,7 @@ struct perf_kernel perf_kernel_here(void)
 		.map = kernel_map,
 		.unmap = kernel_unmap,
 		.close = kernel_close,
+		.wait = kernel_wait,
 		.page_size = (size_t)sysconf(_SC_PAGESIZE),
 	};
 }

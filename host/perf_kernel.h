@@ -3,6 +3,7 @@
 #pragma once
 
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -14,6 +15,8 @@ struct perf_kernel {
 	void *(*map)(void *context, size_t size, int protection, int fd, off_t offset);
 	int (*unmap)(void *context, void *at, size_t size);
 	int (*close)(void *context, int fd);
+	/* As poll(2): wait until one of `count` events has something to read, or `ms` went by. */
+	int (*wait)(void *context, struct pollfd *fds, size_t count, int ms);
 	size_t page_size;
 };
 

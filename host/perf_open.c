@@ -19,7 +19,6 @@ static void make_trace(const struct perf_choice *choice, struct perf_event_attr 
 	attr->exclude_user = choice->no_user;
 	attr->exclude_kernel = choice->no_kernel;
 	attr->exclude_hv = choice->no_user || choice->no_kernel;
-	attr->exclude_guest = choice->no_guest;
 	attr->inherit = choice->inherit;
 }
 
@@ -47,6 +46,15 @@ static void make_tasks(const struct perf_choice *choice, struct perf_event_attr 
 	attr->inherit = choice->inherit;
 }
 
+static void make_point(const struct perf_choice *choice, struct perf_event_attr *attr)
+{
+	attr->type = PERF_TYPE_TRACEPOINT;
+	attr->config = choice->point;
+	attr->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
+	attr->disabled = 1;
+	attr->inherit = choice->inherit;
+}
+
 void perf_attr_make(enum perf_kind kind, const struct perf_choice *choice,
 		    struct perf_event_attr *ret)
 {
@@ -60,6 +68,7 @@ void perf_attr_make(enum perf_kind kind, const struct perf_choice *choice,
 	switch (kind) {
 	case PERF_TRACE: make_trace(choice, ret); break;
 	case PERF_TASKS: make_tasks(choice, ret); break;
+	case PERF_POINT: make_point(choice, ret); break;
 	case PERF_SWITCHES:
 		make_dummy(ret);
 		ret->context_switch = 1;
@@ -93,6 +102,7 @@ static const char *kind_text(enum perf_kind kind)
 		[PERF_SWITCHES] = "context switches",
 		[PERF_TEXT_POKES] = "changes of kernel code",
 		[PERF_TASKS] = "maps and threads",
+		[PERF_POINT] = "a tracepoint",
 	};
 
 	return words[kind];
@@ -157,6 +167,18 @@ int perf_redirect(const struct perf_kernel *kernel, int fd, int owner_fd, struct
 			    (unsigned long)owner_fd))
 		return ptvm_fail_errno(error, "an event cannot share a buffer");
 	return 0;
+}
+
+int perf_filter(const struct perf_kernel *kernel, int fd, const char *filter,
+		struct ptvm_error *error)
+{
+	if (!kernel->control(kernel->context, fd, PERF_EVENT_IOC_SET_FILTER, (unsigned long)filter))
+		return 0;
+	if (errno == EOPNOTSUPP || errno == ENOSPC)
+		return ptvm_fail(error, PTVM_SYSTEM,
+				 "filter '%s': this CPU has no such filter, or not so many",
+				 filter);
+	return ptvm_fail_errno(error, "filter '%s'", filter);
 }
 
 int perf_switch(const struct perf_kernel *kernel, int fd, bool on, struct ptvm_error *error)

@@ -14,6 +14,7 @@ enum perf_kind {
 	PERF_SWITCHES,   /* which thread is on the CPU; on all CPUs */
 	PERF_TEXT_POKES, /* the kernel patching itself, and its symbols; on all CPUs */
 	PERF_TASKS,      /* maps, names, threads that come and go */
+	PERF_POINT,      /* a tracepoint */
 };
 
 /** What the user chose, and what the machine allows. */
@@ -23,9 +24,9 @@ struct perf_choice {
 	uint32_t
 		aux_watermark; /* bytes after which the trace is handed out; 0: the kernel's half */
 	bool no_user, no_kernel;
-	bool no_guest; /* kvm_intel's pt_mode is host-guest: it has the CPU's PT for guests */
-	bool inherit;  /* threads that are made later are traced, too; not in per-thread mode */
-	bool has_lost; /* from perf_lost_is_known() */
+	bool inherit;   /* threads that are made later are traced, too; not in per-thread mode */
+	bool has_lost;  /* from perf_lost_is_known() */
+	uint64_t point; /* number of the tracepoint, of PERF_POINT */
 };
 
 enum { PERF_ATTR_SIZE = 128 }; /* on disk: perf before 6.3 reads no larger one */
@@ -54,6 +55,16 @@ int perf_open(const struct perf_kernel *kernel, enum perf_kind kind,
  * Returns 0 or -PTVM_SYSTEM.
  */
 int perf_redirect(const struct perf_kernel *kernel, int fd, int owner_fd, struct ptvm_error *error);
+
+/**
+ * Trace only some addresses.
+ *
+ * @filter  "filter 0xADDRESS/0xSIZE", or several with commas between them
+ *
+ * Returns 0 or -PTVM_SYSTEM.
+ */
+int perf_filter(const struct perf_kernel *kernel, int fd, const char *filter,
+		struct ptvm_error *error);
 
 /**
  * Switch an event on or off. On a trace that stopped because its buffer was full, on starts it

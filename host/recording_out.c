@@ -73,26 +73,44 @@ static void pieces_skip(struct pieces *pieces, size_t done)
 	}
 }
 
-/* Append all of it, or leave the file as it was. */
-static int append(struct recording_out *out, struct pieces *pieces, struct ptvm_error *error)
+static int write_pieces(const struct recording_out *out, struct pieces *pieces, uint64_t at,
+			struct ptvm_error *error)
 {
-	uint64_t at = out->end, end = out->end + pieces->size;
+	const uint64_t end = at + pieces->size;
 	ssize_t n;
 
 	while (at < end) {
 		n = pwritev(out->fd, pieces->items, pieces->count, (off_t)at);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0) {
-			(void)ptvm_fail_errno(error, "cannot write the recording");
-			(void)!ftruncate(out->fd, (off_t)out->end);
-			return -PTVM_SYSTEM;
-		}
+		if (n <= 0)
+			return ptvm_fail_errno(error, "cannot write the recording");
 		at += (uint64_t)n;
 		pieces_skip(pieces, (size_t)n);
 	}
-	out->end = end;
 	return 0;
+}
+
+/* Append all of it, or leave the file as it was. */
+static int append(struct recording_out *out, struct pieces *pieces, struct ptvm_error *error)
+{
+	int r = write_pieces(out, pieces, out->end, error);
+
+	if (!r)
+		out->end += pieces->size;
+	else
+		(void)!ftruncate(out->fd, (off_t)out->end);
+	return r;
+}
+
+static int append_locked(struct recording_out *out, struct pieces *pieces, struct ptvm_error *error)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&out->lock);
+	r = append(out, pieces, error);
+	(void)pthread_mutex_unlock(&out->lock);
+	return r;
 }
 
 static int append_one(struct recording_out *out, const void *data, uint64_t size,
@@ -117,24 +135,44 @@ static struct file_header make_header(const struct recording_out *out, size_t ev
 	};
 }
 
+/* Ids, and room for more, which is a hole. */
+static int write_ids(struct recording_out *out, const struct recording_event *event,
+		     struct recording_ids *ids, struct ptvm_error *error)
+{
+	int r;
+
+	*ids = (struct recording_ids){ out->end, event->id_count,
+				       event->id_count + event->id_spare };
+	r = append_one(out, event->ids, event->id_count * sizeof(uint64_t), error);
+	out->end += event->id_spare * sizeof(uint64_t);
+	return r;
+}
+
+static int write_attr(struct recording_out *out, const struct recording_event *event,
+		      const struct recording_ids *ids, struct ptvm_error *error)
+{
+	const struct section section = { ids->offset, ids->count * sizeof(uint64_t) };
+	struct pieces pieces = { .count = 0 };
+
+	pieces_add(&pieces, event->attr, RECORDING_ATTR_SIZE);
+	pieces_add(&pieces, &section, sizeof(section));
+	return append(out, &pieces, error);
+}
+
 /* The ids of all events, then their attrs, each of which says where its ids are. */
 static int write_events(struct recording_out *out, const struct recording_event *events,
 			size_t count, struct ptvm_error *error)
 {
-	struct section ids = { HEADER_SIZE, 0 };
-	struct pieces pieces;
 	int r = 0;
 
+	out->ids = calloc(count ? count : 1, sizeof(*out->ids));
+	if (!out->ids)
+		return -PTVM_NO_MEMORY;
+	out->event_count = count;
 	for (size_t i = 0; i < count && !r; i++)
-		r = append_one(out, events[i].ids, events[i].id_count * sizeof(uint64_t), error);
-	for (size_t i = 0; i < count && !r; i++) {
-		ids.size = events[i].id_count * sizeof(uint64_t);
-		pieces = (struct pieces){ .count = 0 };
-		pieces_add(&pieces, events[i].attr, RECORDING_ATTR_SIZE);
-		pieces_add(&pieces, &ids, sizeof(ids));
-		r = append(out, &pieces, error);
-		ids.offset += ids.size;
-	}
+		r = write_ids(out, &events[i], &out->ids[i], error);
+	for (size_t i = 0; i < count && !r; i++)
+		r = write_attr(out, &events[i], &out->ids[i], error);
 	return r;
 }
 
@@ -145,7 +183,7 @@ int recording_out_create(struct recording_out *out, const char *path,
 	struct file_header header;
 	int r;
 
-	*out = (struct recording_out){ .end = HEADER_SIZE };
+	*out = (struct recording_out){ .end = HEADER_SIZE, .lock = PTHREAD_MUTEX_INITIALIZER };
 	out->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out->fd < 0)
 		return ptvm_fail_errno(error, "%s", path);
@@ -159,6 +197,25 @@ int recording_out_create(struct recording_out *out, const char *path,
 	return 0;
 }
 
+/* The id first, so that a reader never finds one that is not there yet. */
+int recording_out_add_id(struct recording_out *out, size_t event, uint64_t id,
+			 struct ptvm_error *error)
+{
+	struct recording_ids *ids = &out->ids[event];
+	const uint64_t size = (ids->count + 1) * sizeof(id);
+	const uint64_t attr = out->start - (out->event_count - event) * ATTR_ENTRY_SIZE;
+	const uint64_t size_at = attr + RECORDING_ATTR_SIZE + offsetof(struct section, size);
+
+	if (ids->count == ids->room)
+		return ptvm_fail(error, PTVM_NOT_FOUND, "no room for another thread");
+	if (pwrite(out->fd, &id, sizeof(id), (off_t)(ids->offset + size - sizeof(id))) !=
+		    sizeof(id) ||
+	    pwrite(out->fd, &size, sizeof(size), (off_t)size_at) != sizeof(size))
+		return ptvm_fail_errno(error, "cannot write the recording");
+	ids->count++;
+	return 0;
+}
+
 int recording_out_records(struct recording_out *out, const struct ring_bytes *bytes,
 			  struct ptvm_error *error)
 {
@@ -166,9 +223,39 @@ int recording_out_records(struct recording_out *out, const struct ring_bytes *by
 
 	pieces_add(&pieces, bytes->first, bytes->first_size);
 	pieces_add(&pieces, bytes->second, bytes->second_size);
-	return append(out, &pieces, error);
+	return append_locked(out, &pieces, error);
 }
 
+/* Reserve a place for trace, and write what says so there. */
+static int begin_trace(struct recording_out *out, const struct trace_record *record,
+		       struct ptvm_error *error)
+{
+	const struct recording_trace_entry entry = { out->end, sizeof(*record) };
+	int r;
+
+	if (!vec_push(&out->index, entry))
+		return -PTVM_NO_MEMORY;
+	r = append_one(out, record, sizeof(*record), error);
+	if (r)
+		out->index.count--;
+	else
+		out->end += record->size;
+	return r;
+}
+
+/* A place at the end of the file is given back. */
+static void give_up_trace(struct recording_out *out, uint64_t at, uint64_t size)
+{
+	(void)pthread_mutex_lock(&out->lock);
+	if (out->end == at + size) {
+		out->end = at - sizeof(struct trace_record);
+		out->index.count--;
+		(void)!ftruncate(out->fd, (off_t)out->end);
+	}
+	(void)pthread_mutex_unlock(&out->lock);
+}
+
+/* Trace is most of what is written: threads wait for each other only to reserve their places. */
 int recording_out_trace(struct recording_out *out, const struct recording_trace *trace,
 			const struct ring_bytes *bytes, struct ptvm_error *error)
 {
@@ -185,25 +272,31 @@ int recording_out_trace(struct recording_out *out, const struct recording_trace 
 		.cpu = (uint32_t)trace->cpu,
 	};
 	struct pieces pieces = { .count = 0 };
+	uint64_t at;
 	int r;
 
-	if (!vec_push(&out->index, (struct recording_trace_entry){ out->end, sizeof(record) }))
-		return -PTVM_NO_MEMORY;
-	pieces_add(&pieces, &record, sizeof(record));
+	(void)pthread_mutex_lock(&out->lock);
+	r = begin_trace(out, &record, error);
+	at = out->end - padded;
+	(void)pthread_mutex_unlock(&out->lock);
+	if (r)
+		return r;
 	pieces_add(&pieces, bytes->first, bytes->first_size);
 	pieces_add(&pieces, bytes->second, bytes->second_size);
 	pieces_add(&pieces, padding, padded - size);
-	r = append(out, &pieces, error);
+	r = write_pieces(out, &pieces, at, error);
 	if (r)
-		out->index.count--;
+		give_up_trace(out, at, padded);
 	return r;
 }
 
 int recording_out_round(struct recording_out *out, struct ptvm_error *error)
 {
 	const struct record_header round = { RECORD_FINISHED_ROUND, 0, sizeof(round) };
+	struct pieces pieces = { .count = 0 };
 
-	return append_one(out, &round, sizeof(round), error);
+	pieces_add(&pieces, &round, sizeof(round));
+	return append_locked(out, &pieces, error);
 }
 
 /* How many pieces of trace there are, and where. */
@@ -284,10 +377,21 @@ int recording_out_finish(struct recording_out *out, const struct recording_featu
 	return r;
 }
 
+uint64_t recording_out_size(struct recording_out *out)
+{
+	uint64_t size;
+
+	(void)pthread_mutex_lock(&out->lock);
+	size = out->end;
+	(void)pthread_mutex_unlock(&out->lock);
+	return size;
+}
+
 void recording_out_close(struct recording_out *out)
 {
 	if (out->end && out->fd >= 0)
 		(void)close(out->fd);
 	vec_free(&out->index);
+	free(out->ids);
 	*out = (struct recording_out){ .fd = -1 };
 }

@@ -5,6 +5,7 @@
  * if that never comes, a reader goes to the end of the file. */
 #pragma once
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ struct recording_event {
 	const uint64_t *ids;
 	size_t id_count;
 	const char *name; /* told in a feature, see recording_features.h */
+	size_t id_spare;  /* how many more can be added later */
 };
 
 /** A feature section; `number` 1 to 255, but not that of the trace's index, which is written
@@ -37,10 +39,19 @@ struct recording_trace {
 	int32_t tid, cpu;   /* -1: any */
 };
 
-/** Zero-initialise before use. */
+/** Where the ids of an event are in the file. */
+struct recording_ids {
+	uint64_t offset;
+	size_t count, room;
+};
+
+/** Zero-initialise before use. Records and trace may come from several threads. */
 struct recording_out {
 	int fd;
-	uint64_t start, end; /* of the data, in the file */
+	pthread_mutex_t lock; /* of `end` and `index` */
+	uint64_t start, end;  /* of the data, in the file */
+	struct recording_ids *ids;
+	size_t event_count;
 	struct {
 		struct recording_trace_entry {
 			uint64_t offset, size;
@@ -58,13 +69,23 @@ int recording_out_create(struct recording_out *out, const char *path,
 			 struct ptvm_error *error);
 
 /**
+ * Name one more id of event number `event`.
+ * Returns 0, -PTVM_NOT_FOUND (no spare one is left) or -PTVM_SYSTEM.
+ */
+int recording_out_add_id(struct recording_out *out, size_t event, uint64_t id,
+			 struct ptvm_error *error);
+
+/**
  * Append whole records, as the kernel wrote them.
  * Returns 0 or -PTVM_SYSTEM: nothing of them is in the file then.
  */
 int recording_out_records(struct recording_out *out, const struct ring_bytes *bytes,
 			  struct ptvm_error *error);
 
-/** Append a piece of trace. Returns 0, -PTVM_NO_MEMORY, or -PTVM_SYSTEM as above. */
+/**
+ * Append a piece of trace. Returns 0, -PTVM_NO_MEMORY, or -PTVM_SYSTEM: where another thread has
+ * written behind it already, its place in the file holds zeroes then, which are PAD packets.
+ */
 int recording_out_trace(struct recording_out *out, const struct recording_trace *trace,
 			const struct ring_bytes *bytes, struct ptvm_error *error);
 
@@ -80,6 +101,9 @@ int recording_out_round(struct recording_out *out, struct ptvm_error *error);
  */
 int recording_out_finish(struct recording_out *out, const struct recording_feature *features,
 			 size_t count, struct ptvm_error *error);
+
+/** How many bytes the file has by now. */
+uint64_t recording_out_size(struct recording_out *out);
 
 /** Accepts zeroes, and what is not finished. */
 void recording_out_close(struct recording_out *out);

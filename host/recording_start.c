@@ -383,16 +383,48 @@ static void write_maps(struct writer *w, pid_t pid)
 			write_map(w, pid, &map);
 }
 
-int recording_start_write(const struct roots *roots, const struct recording_start *start,
-			  struct recording_out *out, struct ptvm_error *error)
+static struct writer *writer_new(const struct roots *roots, struct recording_out *out,
+				 struct ptvm_error *error)
 {
-	_cleanup_free_ struct writer *w = calloc(1, sizeof(*w));
+	struct writer *w = calloc(1, sizeof(*w));
 
 	if (!w)
-		return -PTVM_NO_MEMORY;
+		return NULL;
 	w->roots = roots;
 	w->out = out;
 	w->error = error;
+	return w;
+}
+
+int recording_start_id(const struct start_id *id, struct recording_out *out,
+		       struct ptvm_error *error)
+{
+	_cleanup_free_ struct writer *w = writer_new(NULL, out, error);
+
+	if (!w)
+		return -PTVM_NO_MEMORY;
+	write_ids(w, id, 1);
+	return w->result;
+}
+
+int recording_start_thread(const struct roots *roots, pid_t pid, pid_t tid,
+			   struct recording_out *out, struct ptvm_error *error)
+{
+	_cleanup_free_ struct writer *w = writer_new(roots, out, error);
+
+	if (!w)
+		return -PTVM_NO_MEMORY;
+	write_comm(w, pid, tid);
+	return w->result;
+}
+
+int recording_start_write(const struct roots *roots, const struct recording_start *start,
+			  struct recording_out *out, struct ptvm_error *error)
+{
+	_cleanup_free_ struct writer *w = writer_new(roots, out, error);
+
+	if (!w)
+		return -PTVM_NO_MEMORY;
 	write_time(w, start);
 	write_all_ids(w, start);
 	write_info(w, start);

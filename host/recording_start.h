@@ -52,3 +52,11 @@ struct recording_start {
  */
 int recording_start_write(const struct roots *roots, const struct recording_start *start,
 			  struct recording_out *out, struct ptvm_error *error);
+
+/** Write of one more id, while recording. Returns as recording_start_write(). */
+int recording_start_id(const struct start_id *id, struct recording_out *out,
+		       struct ptvm_error *error);
+
+/** Write the name of one more thread of process `pid`. Returns as recording_start_write(). */
+int recording_start_thread(const struct roots *roots, pid_t pid, pid_t tid,
+			   struct recording_out *out, struct ptvm_error *error);

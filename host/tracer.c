@@ -1,11 +1,13 @@
 #include "host/tracer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "decode/base/vec.h"
 #include "host/recording_out.h"
+#include "host/trace_loss.h"
+
+enum { ANY = -1 };
 
 /* The TSC: a time after the bytes of a ring were traced. */
 static uint64_t now(void)
@@ -13,82 +15,148 @@ static uint64_t now(void)
 	return __builtin_ia32_rdtsc();
 }
 
-static int open_event(struct tracer *tracer, const struct tracer_choice *choice,
-		      enum perf_kind kind, pid_t tid, size_t queue, struct ptvm_error *error)
+/* Where an event belongs. */
+struct place {
+	pid_t tid;
+	int cpu;
+	size_t point;
+};
+
+static int set_up_event(const struct tracer *tracer, struct tracer_event *event,
+			struct ptvm_error *error)
 {
-	struct tracer_event event = { kind, 0, queue, -1, choice->cpus[queue], tid };
+	const char *filter = tracer->choice->filter;
+	int r = perf_id(tracer->kernel, event->fd, &event->id, error);
+
+	if (!r && filter && event->kind == PERF_TRACE)
+		r = perf_filter(tracer->kernel, event->fd, filter, error);
+	return r;
+}
+
+/* A thread that has ended is no error. All but the owner write to the owner's ring. */
+static int open_event(struct tracer *tracer, struct tracer_ring *ring, enum perf_kind kind,
+		      struct place place, struct ptvm_error *error)
+{
+	struct tracer_event event = { kind, place.point, 0, ANY, place.cpu, place.tid };
+	struct perf_choice choice = tracer->choice->perf;
 	struct ptvm_error why = { 0 };
 	struct perf_event_attr attr;
+	int r;
 
-	perf_attr_make(kind, &choice->perf, &attr);
-	event.fd = perf_open(tracer->kernel, kind, &attr, tid, event.cpu, &why);
+	if (kind == PERF_POINT)
+		choice.point = tracer->choice->points[place.point];
+	perf_attr_make(kind, &choice, &attr);
+	event.fd = perf_open(tracer->kernel, kind, &attr, place.tid, place.cpu, &why);
 	if (event.fd < 0 && why.sys_errno == ESRCH)
 		return 0;
 	if (event.fd < 0) {
 		(void)ptvm_fail(error, PTVM_SYSTEM, "%s", why.message);
 		return -PTVM_SYSTEM;
 	}
-	if (!vec_push(&tracer->events, event)) {
+	if (!vec_push(&ring->events, event)) {
 		(void)tracer->kernel->close(tracer->kernel->context, event.fd);
 		return -PTVM_NO_MEMORY;
 	}
-	return perf_id(tracer->kernel, event.fd, &tracer->events.items[tracer->events.count - 1].id,
-		       error);
-}
-
-static int open_for_threads(struct tracer *tracer, const struct tracer_choice *choice,
-			    enum perf_kind kind, size_t queue, struct ptvm_error *error)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < choice->tid_count && !r; i++)
-		r = open_event(tracer, choice, kind, choice->tids[i], queue, error);
+	r = set_up_event(tracer, &ring->events.items[ring->events.count - 1], error);
+	if (!r && ring->aux.page)
+		r = perf_redirect(tracer->kernel, event.fd, ring->events.items[0].fd, error);
 	return r;
 }
 
-/* All but the owner write to the owner's ring. */
-static int share_ring(const struct tracer *tracer, const struct tracer_ring *ring,
-		      struct ptvm_error *error)
+/* The first event becomes the owner, so it is the only one before this. */
+static int map_ring(struct tracer *tracer, struct tracer_ring *ring, uint64_t aux_pages,
+		    struct ptvm_error *error)
 {
-	const struct tracer_event *events = tracer->events.items;
-	int r = 0;
-
-	for (size_t i = ring->first + 1; i < ring->end && !r; i++)
-		r = perf_redirect(tracer->kernel, events[i].fd, events[ring->first].fd, error);
-	return r;
+	return aux_ring_map(&ring->aux, tracer->kernel, ring->events.items[0].fd,
+			    tracer->choice->record_pages, aux_pages, tracer->choice->is_snapshot,
+			    error);
 }
 
-/* What is told beside the trace. */
-static int open_others(struct tracer *tracer, const struct tracer_choice *choice, size_t queue,
-		       struct ptvm_error *error)
+static struct tracer_ring *add_ring(struct tracer *tracer, pid_t tid, int cpu)
 {
-	int r;
-
-	r = open_event(tracer, choice, PERF_SWITCHES, -1, queue, error);
-	if (!r && !choice->perf.no_kernel)
-		r = open_event(tracer, choice, PERF_TEXT_POKES, -1, queue, error);
-	return r ? r : open_for_threads(tracer, choice, PERF_TASKS, queue, error);
+	if (!vec_push(&tracer->rings, (struct tracer_ring){ .tid = tid, .cpu = cpu }))
+		return NULL;
+	return &tracer->rings.items[tracer->rings.count - 1];
 }
 
 /* The trace first: its event owns the ring, and only an owner's trace goes into it. */
-static int open_cpu(struct tracer *tracer, const struct tracer_choice *choice, size_t queue,
-		    struct ptvm_error *error)
+static int open_trace(struct tracer *tracer, struct tracer_ring *ring, pid_t tid,
+		      struct ptvm_error *error)
 {
-	struct tracer_ring *ring = &tracer->rings[queue];
-	int r;
+	int r = open_event(tracer, ring, PERF_TRACE, (struct place){ tid, ring->cpu, 0 }, error);
 
-	ring->first = tracer->events.count;
-	r = open_for_threads(tracer, choice, PERF_TRACE, queue, error);
-	if (!r && tracer->events.count == ring->first)
+	if (!r && ring->events.count && !ring->aux.page)
+		r = map_ring(tracer, ring, tracer->choice->aux_pages, error);
+	return r;
+}
+
+/* What is told of a thread beside its trace. */
+static int open_beside(struct tracer *tracer, struct tracer_ring *ring, pid_t tid,
+		       struct ptvm_error *error)
+{
+	struct place place = { tid, ring->cpu, 0 };
+	int r = open_event(tracer, ring, PERF_TASKS, place, error);
+
+	for (; place.point < tracer->choice->point_count && !r; place.point++)
+		r = open_event(tracer, ring, PERF_POINT, place, error);
+	return r;
+}
+
+static int open_cpu(struct tracer *tracer, int cpu, struct ptvm_error *error)
+{
+	const struct tracer_choice *choice = tracer->choice;
+	const struct place whole = { ANY, cpu, 0 };
+	struct tracer_ring *ring = add_ring(tracer, ANY, cpu);
+	int r = ring ? 0 : -PTVM_NO_MEMORY;
+
+	for (size_t i = 0; i < choice->tid_count && !r; i++)
+		r = open_trace(tracer, ring, choice->tids[i], error);
+	if (!r && !ring->events.count)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "all threads to trace have ended");
 	if (!r)
-		r = aux_ring_map(&ring->aux, tracer->kernel, tracer->events.items[ring->first].fd,
-				 choice->record_pages, choice->aux_pages, choice->is_snapshot,
-				 error);
-	if (!r)
-		r = open_others(tracer, choice, queue, error);
-	ring->end = tracer->events.count;
-	return r ? r : share_ring(tracer, ring, error);
+		r = open_event(tracer, ring, PERF_SWITCHES, whole, error);
+	if (!r && !choice->perf.no_kernel)
+		r = open_event(tracer, ring, PERF_TEXT_POKES, whole, error);
+	for (size_t i = 0; i < choice->tid_count && !r; i++)
+		r = open_beside(tracer, ring, choice->tids[i], error);
+	return r;
+}
+
+static int open_thread(struct tracer *tracer, pid_t tid, struct ptvm_error *error)
+{
+	struct tracer_ring *ring = add_ring(tracer, tid, ANY);
+	int r = ring ? open_trace(tracer, ring, tid, error) : -PTVM_NO_MEMORY;
+
+	if (!r && !ring->events.count)
+		tracer->rings.count--; /* it has ended */
+	else if (!r)
+		r = open_beside(tracer, ring, tid, error);
+	return r;
+}
+
+/* A ring for what is told of a whole CPU beside traces of threads. */
+static int open_pokes(struct tracer *tracer, int cpu, struct ptvm_error *error)
+{
+	struct tracer_ring *ring = add_ring(tracer, ANY, cpu);
+	int r = ring ? open_event(tracer, ring, PERF_TEXT_POKES, (struct place){ ANY, cpu, 0 },
+				  error)
+		     : -PTVM_NO_MEMORY;
+
+	return r ? r : map_ring(tracer, ring, 0, error);
+}
+
+static int open_per_thread(struct tracer *tracer, struct ptvm_error *error)
+{
+	const struct tracer_choice *choice = tracer->choice;
+	int r = 0;
+
+	for (size_t i = 0; i < choice->tid_count && !r; i++)
+		r = open_thread(tracer, choice->tids[i], error);
+	if (!r && !tracer->rings.count)
+		return ptvm_fail(error, PTVM_NOT_FOUND, "all threads to trace have ended");
+	for (size_t i = 0; i < choice->cpu_count && !r && !choice->perf.no_kernel; i++)
+		r = open_pokes(tracer, choice->cpus[i], error);
+	return r;
 }
 
 int tracer_open(struct tracer *tracer, const struct perf_kernel *kernel,
@@ -98,33 +166,67 @@ int tracer_open(struct tracer *tracer, const struct perf_kernel *kernel,
 
 	memset(tracer, 0, sizeof(*tracer));
 	tracer->kernel = kernel;
-	tracer->rings = calloc(choice->cpu_count, sizeof(*tracer->rings));
-	if (!tracer->rings)
-		return -PTVM_NO_MEMORY;
-	tracer->ring_count = choice->cpu_count;
-	for (size_t queue = 0; queue < choice->cpu_count && !r; queue++)
-		r = open_cpu(tracer, choice, queue, error);
+	tracer->choice = choice;
+	if (choice->is_per_thread)
+		return open_per_thread(tracer, error);
+	for (size_t i = 0; i < choice->cpu_count && !r; i++)
+		r = open_cpu(tracer, choice->cpus[i], error);
 	return r;
 }
 
-static int switch_ring(const struct tracer *tracer, const struct tracer_ring *ring, bool on,
-		       struct ptvm_error *error)
+static bool is_switched(const struct tracer_event *event)
 {
-	const struct tracer_event *events = tracer->events.items;
+	return event->kind == PERF_TRACE || event->kind == PERF_POINT;
+}
+
+/* `tid` ANY: those of all threads. */
+static int switch_ring(const struct tracer *tracer, const struct tracer_ring *ring, pid_t tid,
+		       bool on, struct ptvm_error *error)
+{
 	int r = 0;
 
-	for (size_t i = ring->first; i < ring->end && !r; i++)
-		if (events[i].kind == PERF_TRACE)
-			r = perf_switch(tracer->kernel, events[i].fd, on, error);
+	for (size_t i = 0; i < ring->events.count && !r; i++)
+		if (is_switched(&ring->events.items[i]) &&
+		    (tid == ANY || ring->events.items[i].tid == tid))
+			r = perf_switch(tracer->kernel, ring->events.items[i].fd, on, error);
 	return r;
 }
 
-int tracer_switch(const struct tracer *tracer, bool on, struct ptvm_error *error)
+static int switch_thread(const struct tracer *tracer, pid_t tid, bool on, struct ptvm_error *error)
 {
 	int r = 0;
 
-	for (size_t queue = 0; queue < tracer->ring_count && !r; queue++)
-		r = switch_ring(tracer, &tracer->rings[queue], on, error);
+	for (size_t queue = 0; queue < tracer->rings.count && !r; queue++)
+		r = switch_ring(tracer, &tracer->rings.items[queue], tid, on, error);
+	return r;
+}
+
+int tracer_switch(struct tracer *tracer, bool on, struct ptvm_error *error)
+{
+	tracer->is_on = on;
+	return switch_thread(tracer, ANY, on, error);
+}
+
+/* The rings of CPUs get one more thread. */
+static int share_rings(struct tracer *tracer, pid_t tid, struct ptvm_error *error)
+{
+	int r = 0;
+
+	for (size_t queue = 0; queue < tracer->rings.count && !r; queue++) {
+		r = open_trace(tracer, &tracer->rings.items[queue], tid, error);
+		if (!r)
+			r = open_beside(tracer, &tracer->rings.items[queue], tid, error);
+	}
+	return r;
+}
+
+int tracer_add_thread(struct tracer *tracer, pid_t tid, struct ptvm_error *error)
+{
+	int r = tracer->choice->is_per_thread ? open_thread(tracer, tid, error)
+					      : share_rings(tracer, tid, error);
+
+	if (!r && tracer->is_on)
+		r = switch_thread(tracer, tid, true, error);
 	return r;
 }
 
@@ -135,15 +237,19 @@ static int inconsistent(size_t queue, struct ptvm_error *error)
 }
 
 static int drain_records(struct tracer *tracer, size_t queue, struct recording_out *out,
-			 uint64_t *bytes, struct ptvm_error *error)
+			 struct trace_loss *loss, uint64_t *bytes, struct ptvm_error *error)
 {
-	struct aux_ring *ring = &tracer->rings[queue].aux;
+	struct aux_ring *ring = &tracer->rings.items[queue].aux;
 	struct ring_bytes ready;
 	int r;
 
 	if (aux_ring_records(ring, &ready))
 		return inconsistent(queue, error);
+	if (!(ready.first_size + ready.second_size))
+		return 0;
 	r = recording_out_records(out, &ready, error);
+	if (!r)
+		r = trace_loss_read(loss, &ready);
 	if (r)
 		return r;
 	aux_ring_release_records(ring, &ready);
@@ -151,14 +257,36 @@ static int drain_records(struct tracer *tracer, size_t queue, struct recording_o
 	return 0;
 }
 
-static int drain_trace(struct tracer *tracer, size_t queue, struct recording_out *out,
-		       uint64_t *bytes, struct ptvm_error *error)
+static int write_trace(struct tracer *tracer, size_t queue, const struct ring_bytes *ready,
+		       struct recording_out *out, struct ptvm_error *error)
 {
-	struct tracer_ring *ring = &tracer->rings[queue];
-	struct recording_trace trace = { .offset = ring->written,
-					 .queue = (uint32_t)queue,
-					 .tid = -1,
-					 .cpu = tracer->events.items[ring->first].cpu };
+	struct tracer_ring *ring = &tracer->rings.items[queue];
+	const struct recording_trace trace = { .offset = ring->written,
+					       .reference = now(),
+					       .queue = (uint32_t)queue,
+					       .tid = ring->tid,
+					       .cpu = ring->cpu };
+	int r = recording_out_trace(out, &trace, ready, error);
+
+	if (!r)
+		ring->written += ready->first_size + ready->second_size;
+	return r;
+}
+
+/* Now, of perf's clock; 0 where this kernel does not say how it comes from the TSC. */
+static uint64_t clock_now(const struct aux_ring *ring)
+{
+	struct ring_clock clock;
+
+	if (aux_ring_clock(ring, &clock) || !clock.conv.valid)
+		return 0;
+	return time_conv_ns(&clock.conv, now());
+}
+
+static int drain_trace(struct tracer *tracer, size_t queue, struct recording_out *out,
+		       struct trace_loss *loss, uint64_t *bytes, struct ptvm_error *error)
+{
+	struct tracer_ring *ring = &tracer->rings.items[queue];
 	struct ring_bytes ready;
 	uint64_t size;
 	int r;
@@ -168,40 +296,68 @@ static int drain_trace(struct tracer *tracer, size_t queue, struct recording_out
 	size = ready.first_size + ready.second_size;
 	if (!size)
 		return 0;
-	trace.reference = now();
-	r = recording_out_trace(out, &trace, &ready, error);
+	r = write_trace(tracer, queue, &ready, out, error);
 	if (r)
 		return r;
 	aux_ring_release_trace(&ring->aux, &ready);
-	ring->written += size;
 	*bytes += size;
-	return switch_ring(tracer, ring, true, error);
+	if (tracer->is_on)
+		r = switch_ring(tracer, ring, ANY, true, error);
+	trace_loss_resumed(loss, clock_now(&ring->aux));
+	return r;
 }
 
-int tracer_drain(struct tracer *tracer, struct recording_out *out, uint64_t *ret_bytes,
-		 struct ptvm_error *error)
+int tracer_drain(struct tracer *tracer, size_t queue, struct recording_out *out,
+		 struct trace_loss *loss, uint64_t *ret_bytes, struct ptvm_error *error)
 {
-	uint64_t bytes = 0;
-	int r = 0;
+	const struct aux_ring *ring = &tracer->rings.items[queue].aux;
+	int r;
 
-	for (size_t queue = 0; queue < tracer->ring_count && !r; queue++) {
-		r = drain_records(tracer, queue, out, &bytes, error);
-		if (!r && !tracer->rings[queue].aux.is_snapshot)
-			r = drain_trace(tracer, queue, out, &bytes, error);
-	}
-	if (!r && bytes)
-		r = recording_out_round(out, error);
-	*ret_bytes = bytes;
+	*ret_bytes = 0;
+	r = drain_records(tracer, queue, out, loss, ret_bytes, error);
+	if (!r && ring->aux && !ring->is_snapshot)
+		r = drain_trace(tracer, queue, out, loss, ret_bytes, error);
+	return r;
+}
+
+static int snapshot_ring(struct tracer *tracer, size_t queue, uint64_t size,
+			 struct recording_out *out, struct ptvm_error *error)
+{
+	struct ring_bytes newest;
+
+	if (!tracer->rings.items[queue].aux.aux)
+		return 0;
+	if (aux_ring_snapshot(&tracer->rings.items[queue].aux, size, &newest))
+		return inconsistent(queue, error);
+	if (!(newest.first_size + newest.second_size))
+		return 0;
+	return write_trace(tracer, queue, &newest, out, error);
+}
+
+int tracer_snapshot(struct tracer *tracer, uint64_t size, struct recording_out *out,
+		    struct ptvm_error *error)
+{
+	const bool was_on = tracer->is_on;
+	int r = was_on ? tracer_switch(tracer, false, error) : 0;
+
+	for (size_t queue = 0; queue < tracer->rings.count && !r; queue++)
+		r = snapshot_ring(tracer, queue, size, out, error);
+	if (was_on && !r)
+		r = tracer_switch(tracer, true, error);
 	return r;
 }
 
 void tracer_close(struct tracer *tracer)
 {
-	for (size_t queue = 0; queue < tracer->ring_count; queue++)
-		aux_ring_unmap(&tracer->rings[queue].aux);
-	for (size_t i = 0; i < tracer->events.count; i++)
-		(void)tracer->kernel->close(tracer->kernel->context, tracer->events.items[i].fd);
-	vec_free(&tracer->events);
-	free(tracer->rings);
+	for (size_t queue = 0; queue < tracer->rings.count; queue++) {
+		struct tracer_ring *ring = &tracer->rings.items[queue];
+
+		aux_ring_unmap(&ring->aux);
+		for (size_t i = 0; i < ring->events.count; i++)
+			(void)tracer->kernel->close(tracer->kernel->context,
+						    ring->events.items[i].fd);
+		vec_free(&ring->events);
+	}
+	vec_free(&tracer->rings);
 	memset(tracer, 0, sizeof(*tracer));
 }

@@ -1,5 +1,8 @@
-/* The events of one recording, on every CPU that its threads can run on, each CPU with one ring.
- * The trace follows threads from CPU to CPU; what else is told is of whole CPUs. */
+/* The events of one recording and the rings that they write to.
+ *
+ * Usually there is a ring for each CPU, and the trace follows threads from CPU to CPU. In
+ * per-thread mode there is one for each thread, and others, without trace, for what is told of
+ * whole CPUs. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,42 +15,52 @@
 #include "host/perf_open.h"
 
 struct recording_out;
+struct trace_loss;
 
 /** An event that is open, as the index of ids wants it. */
 struct tracer_event {
 	enum perf_kind kind;
+	size_t point; /* which one, of PERF_POINT */
 	uint64_t id;
-	size_t queue; /* number of the ring */
-	int fd, cpu;
-	pid_t tid; /* -1: any */
+	int fd, cpu; /* -1: any */
+	pid_t tid;   /* -1: any */
 };
 
+/** What to trace. All that it points to is borrowed until tracer_close(). */
 struct tracer_choice {
 	struct perf_choice perf;
-	const pid_t *tids;
+	const pid_t *tids; /* a single -1: whatever runs on the CPUs */
 	size_t tid_count;
 	const int *cpus;
 	size_t cpu_count;
+	const uint64_t *points; /* tracepoints that threads pass, by the numbers of tracefs */
+	size_t point_count;
+	const char *filter;               /* of addresses, in the kernel's words; NULL: none */
 	uint64_t record_pages, aux_pages; /* of each ring */
-	bool is_snapshot;
+	bool is_snapshot, is_per_thread;
 };
 
-/** A CPU: its ring, and the events that write to it, of which the first owns it. */
+/** A ring, and the events that write to it, of which the first owns it. */
 struct tracer_ring {
 	struct aux_ring aux;
-	uint64_t written;  /* bytes of trace taken from it */
-	size_t first, end; /* in the tracer's events */
+	uint64_t written; /* bytes of trace taken from it */
+	int cpu;          /* -1: that of a thread */
+	pid_t tid;        /* -1: that of a CPU */
+	struct {
+		struct tracer_event *items;
+		size_t count, room;
+	} events;
 };
 
 /** Zero-initialise before use. */
 struct tracer {
 	const struct perf_kernel *kernel;
-	struct tracer_ring *rings;
-	size_t ring_count;
+	const struct tracer_choice *choice;
+	bool is_on;
 	struct {
-		struct tracer_event *items; /* ring by ring */
+		struct tracer_ring *items;
 		size_t count, room;
-	} events;
+	} rings; /* the number of a ring is that of its queue in the recording */
 };
 
 /**
@@ -58,20 +71,34 @@ struct tracer {
 int tracer_open(struct tracer *tracer, const struct perf_kernel *kernel,
 		const struct tracer_choice *choice, struct ptvm_error *error);
 
+/**
+ * Trace one more thread, at once if the others are. Not while another thread drains.
+ * Returns 0, also where it has ended meanwhile, or as tracer_open(); the others go on then.
+ */
+int tracer_add_thread(struct tracer *tracer, pid_t tid, struct ptvm_error *error);
+
 /** Switch the trace on or off, of all threads. Returns 0 or -PTVM_SYSTEM. */
-int tracer_switch(const struct tracer *tracer, bool on, struct ptvm_error *error);
+int tracer_switch(struct tracer *tracer, bool on, struct ptvm_error *error);
 
 /**
- * Write what is in the rings, and let the kernel go on. A trace that stopped for want of room is
- * switched on again.
+ * Write what is in ring number `queue`, and let the kernel go on. A trace that stopped for want of
+ * room is switched on again. Rings may be drained by several threads, one by one thread at a time.
  *
+ * @loss       what the kernel says was lost is added here
  * @ret_bytes  how many bytes were written: 0, nothing happened
  *
  * Returns 0, -PTVM_INCONSISTENT, or as recording_out_records(); what was not written stays in the
  * ring.
  */
-int tracer_drain(struct tracer *tracer, struct recording_out *out, uint64_t *ret_bytes,
-		 struct ptvm_error *error);
+int tracer_drain(struct tracer *tracer, size_t queue, struct recording_out *out,
+		 struct trace_loss *loss, uint64_t *ret_bytes, struct ptvm_error *error);
+
+/**
+ * Write the newest `size` bytes of trace of each ring of a snapshot recording; the trace is off
+ * meanwhile. Returns as tracer_drain().
+ */
+int tracer_snapshot(struct tracer *tracer, uint64_t size, struct recording_out *out,
+		    struct ptvm_error *error);
 
 /** Close all of it; accepts zeroes. */
 void tracer_close(struct tracer *tracer);

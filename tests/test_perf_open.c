@@ -61,15 +61,6 @@ static void a_trace_of_all_excludes_nothing(void **state)
 	assert_int_equal(attr.read_format, 4);
 }
 
-static void guests_are_excluded_where_kvm_has_their_trace(void **state)
-{
-	const struct perf_choice choice = { .no_guest = true };
-	struct perf_event_attr attr;
-
-	perf_attr_make(PERF_TRACE, &choice, &attr);
-	assert_true(attr.exclude_guest);
-}
-
 /* What the dummies have in common. */
 static void make_dummy(enum perf_kind kind, const struct perf_choice *choice,
 		       struct perf_event_attr *attr)
@@ -216,7 +207,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_trace_is_described_as_perf_does),
 		TEST(a_trace_of_all_excludes_nothing),
-		TEST(guests_are_excluded_where_kvm_has_their_trace),
 		TEST(each_dummy_asks_for_its_records),
 		TEST(an_event_is_opened_after_interruptions),
 		TEST(errors_say_what_and_what_helps),

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "host/recording_out.h"
+#include "host/trace_loss.h"
 #include "host/tracer.h"
 #include "tests/fake_kernel.h"
 
@@ -29,7 +30,9 @@ struct machine {
 struct bench {
 	struct machine machine;
 	struct perf_kernel kernel;
+	struct tracer_choice choice;
 	struct tracer tracer;
+	struct trace_loss losses[CPUS];
 	struct recording_out out;
 	char path[64];
 };
@@ -94,9 +97,9 @@ static int set_up(void **state)
 	memset(&bench, 0, sizeof(bench));
 	for (int i = 0; i < CPUS; i++)
 		fake_kernel_init(&bench.machine.cpus[i]);
-	bench.kernel =
-		(struct perf_kernel){ &bench.machine, machine_open,  machine_control, machine_map,
-				      machine_unmap,  machine_close, FAKE_PAGE_SIZE };
+	bench.kernel = (struct perf_kernel){ &bench.machine, machine_open,  machine_control,
+					     machine_map,    machine_unmap, machine_close,
+					     NULL,           FAKE_PAGE_SIZE };
 	(void)snprintf(bench.path, sizeof(bench.path), "/tmp/ptvm-tracer-%d", getpid());
 	*state = &bench;
 	return recording_out_create(&bench.out, bench.path, NULL, 0, NULL);
@@ -108,6 +111,7 @@ static int tear_down(void **state)
 
 	tracer_close(&bench->tracer);
 	for (int i = 0; i < CPUS; i++) {
+		trace_loss_free(&bench->losses[i]);
 		assert_int_equal(bench->machine.cpus[i].mapped, 0);
 		assert_int_equal(bench->machine.cpus[i].closed, bench->machine.cpus[i].opened);
 		fake_kernel_deinit(&bench->machine.cpus[i]);
@@ -120,7 +124,8 @@ static int open_tracer(struct bench *bench, const pid_t *tids, size_t count,
 		       struct ptvm_error *error)
 {
 	static const int cpus[] = { 0, 1 };
-	const struct tracer_choice choice = {
+
+	bench->choice = (struct tracer_choice){
 		.perf = { .pt_type = 8 },
 		.tids = tids,
 		.tid_count = count,
@@ -130,7 +135,7 @@ static int open_tracer(struct bench *bench, const pid_t *tids, size_t count,
 		.aux_pages = 1,
 	};
 
-	return tracer_open(&bench->tracer, &bench->kernel, &choice, error);
+	return tracer_open(&bench->tracer, &bench->kernel, &bench->choice, error);
 }
 
 static void open_two(struct bench *bench)
@@ -149,13 +154,12 @@ static void each_cpu_has_all_events_in_one_ring(void **state)
 	const struct tracer_event *event;
 
 	open_two(bench);
-	assert_int_equal(bench->tracer.events.count, 12);
+	assert_int_equal(bench->tracer.rings.count, CPUS);
 	for (int i = 0; i < 12; i++) {
-		event = &bench->tracer.events.items[i];
+		event = &bench->tracer.rings.items[i / 6].events.items[i % 6];
 		assert_int_equal(event->kind, kinds[i % 6]);
 		assert_int_equal(event->tid, tids[i % 6]);
 		assert_int_equal(event->cpu, i / 6);
-		assert_int_equal(event->queue, i / 6);
 		assert_int_equal(event->id, 1000 + event->fd);
 		assert_int_equal(bench->machine.owner[event->fd],
 				 i % 6 ? event->fd / FDS_PER_CPU * FDS_PER_CPU : -1);
@@ -172,8 +176,8 @@ static void threads_that_ended_are_left_out(void **state)
 	struct ptvm_error error = { 0 };
 
 	assert_int_equal(open_tracer(bench, tids, 2, NULL), 0);
-	assert_int_equal(bench->tracer.events.count, 8);
-	assert_int_equal(bench->tracer.events.items[0].tid, 12);
+	assert_int_equal(bench->tracer.rings.items[0].events.count, 4);
+	assert_int_equal(bench->tracer.rings.items[0].events.items[0].tid, 12);
 	tracer_close(&bench->tracer);
 	assert_int_equal(open_tracer(bench, dead, 1, &error), -PTVM_NOT_FOUND);
 	assert_string_equal(error.message, "all threads to trace have ended");
@@ -208,11 +212,24 @@ static size_t read_file(const struct bench *bench, uint8_t *data, size_t size)
 	return count;
 }
 
+static int drain_all(struct bench *bench, uint64_t *ret_bytes, struct ptvm_error *error)
+{
+	uint64_t bytes;
+	int r = 0;
+
+	*ret_bytes = 0;
+	for (size_t i = 0; i < CPUS && !r; i++) {
+		r = tracer_drain(&bench->tracer, i, &bench->out, &bench->losses[i], &bytes, error);
+		*ret_bytes += bytes;
+	}
+	return r;
+}
+
 static uint64_t drain(struct bench *bench)
 {
 	uint64_t bytes;
 
-	assert_int_equal(tracer_drain(&bench->tracer, &bench->out, &bytes, NULL), 0);
+	assert_int_equal(drain_all(bench, &bytes, NULL), 0);
 	return bytes;
 }
 
@@ -229,14 +246,13 @@ static void records_and_trace_go_to_the_file(void **state)
 	fake_kernel_record(&bench->machine.cpus[1], record, sizeof(record));
 	fake_kernel_trace(&bench->machine.cpus[1], trace, sizeof(trace));
 	assert_int_equal(drain(bench), 32);
-	assert_int_equal(read_file(bench, file, sizeof(file)), 16 + TRACE_RECORD + 16 + 8);
+	assert_int_equal(read_file(bench, file, sizeof(file)), 16 + TRACE_RECORD + 16);
 	assert_memory_equal(file, record, 16);
 	assert_int_equal(file[16], 71);
 	assert_int_equal(file[16 + 8], 16);
 	assert_int_equal(file[16 + 32], 1);
 	assert_int_equal(file[16 + 40], 1);
 	assert_memory_equal(file + 16 + TRACE_RECORD, trace, 16);
-	assert_int_equal(file[16 + TRACE_RECORD + 16], 68);
 	assert_int_equal(drain(bench), 0);
 }
 
@@ -248,6 +264,7 @@ static void a_trace_that_stopped_goes_on(void **state)
 
 	memset(trace, 0x5a, sizeof(trace));
 	open_two(bench);
+	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
 	cpu = &bench->machine.cpus[0];
 	assert_int_equal(fake_kernel_trace(cpu, trace, sizeof(trace)), FAKE_PAGE_SIZE);
 	assert_true(cpu->is_stopped);
@@ -257,7 +274,7 @@ static void a_trace_that_stopped_goes_on(void **state)
 	assert_int_equal(drain(bench), 8);
 	/* The second piece says where it is in the trace. */
 	read_file(bench, file, sizeof(file));
-	assert_int_equal(file[TRACE_RECORD + FAKE_PAGE_SIZE + 8 + 17], FAKE_PAGE_SIZE >> 8);
+	assert_int_equal(file[TRACE_RECORD + FAKE_PAGE_SIZE + 17], FAKE_PAGE_SIZE >> 8);
 }
 
 static void what_was_not_written_stays_in_the_ring(void **state)
@@ -270,7 +287,7 @@ static void what_was_not_written_stays_in_the_ring(void **state)
 	open_two(bench);
 	fake_kernel_trace(&bench->machine.cpus[0], trace, sizeof(trace));
 	bench->out.fd = -1;
-	assert_int_equal(tracer_drain(&bench->tracer, &bench->out, &bytes, NULL), -PTVM_SYSTEM);
+	assert_int_equal(drain_all(bench, &bytes, NULL), -PTVM_SYSTEM);
 	bench->out.fd = fd;
 	assert_int_equal(drain(bench), sizeof(trace));
 }
@@ -283,8 +300,7 @@ static void a_ring_without_sense_is_told(void **state)
 
 	open_two(bench);
 	fake_kernel_page(&bench->machine.cpus[1])->aux_head = FAKE_PAGE_SIZE + 1;
-	assert_int_equal(tracer_drain(&bench->tracer, &bench->out, &bytes, &error),
-			 -PTVM_INCONSISTENT);
+	assert_int_equal(drain_all(bench, &bytes, &error), -PTVM_INCONSISTENT);
 	assert_string_equal(error.message, "the kernel's place in ring 1 makes no sense");
 }
 
