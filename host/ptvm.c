@@ -10,9 +10,12 @@
 #include "decode/cmd_script.h"
 #include "host/cmd_check.h"
 #include "host/cmd_guest.h"
+#include "host/cmd_record.h"
 
 static const struct verb verbs[] = {
 	{ "check", cmd_check, "Make a recording", "say whether this host can trace its guests" },
+	{ "record", cmd_record, "Make a recording",
+	  "trace a guest and its host, and copy their kernels" },
 	{ "guest", cmd_guest, "Make a recording", "copy the code and symbols of a guest's kernel" },
 	{ "correlate", cmd_correlate, "Look at a recording",
 	  "find the TSC offset of each guest, and correct it" },

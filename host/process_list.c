@@ -1,0 +1,66 @@
+#include "host/process_list.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/base/error.h"
+#include "decode/base/vec.h"
+#include "host/kernel_file.h"
+
+enum { STATUS_SIZE = 512 }; /* the line is among the first */
+
+static int add(struct process_list *list, pid_t pid)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i] == pid)
+			return 0;
+	return vec_push(list, pid) ? 0 : -PTVM_NO_MEMORY;
+}
+
+static int add_process_of(const struct roots *roots, pid_t tid, struct process_list *list)
+{
+	char text[STATUS_SIZE];
+	const char *line;
+	int pid;
+
+	if (kernel_file_read(text, sizeof(text), "%s/%d/status", roots->proc, tid) < 0)
+		return 0;
+	line = strstr(text, "\nTgid:");
+	if (!line || sscanf(line, "\nTgid: %d", &pid) != 1)
+		return 0;
+	return add(list, pid);
+}
+
+/* /proc has each once. */
+static int add_all(const struct roots *roots, struct process_list *list)
+{
+	DIR *directory = opendir(roots->proc);
+	struct dirent *entry;
+	int r = 0;
+
+	while (directory && !r && (entry = readdir(directory)))
+		if (isdigit((unsigned char)entry->d_name[0]) &&
+		    !vec_push(list, (pid_t)atoi(entry->d_name)))
+			r = -PTVM_NO_MEMORY;
+	if (directory)
+		(void)closedir(directory);
+	return r;
+}
+
+int process_list_make(const struct roots *roots, const pid_t *tids, size_t count,
+		      struct process_list *ret)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++)
+		r = tids[i] < 0 ? add_all(roots, ret) : add_process_of(roots, tids[i], ret);
+	return r;
+}
+
+void process_list_free(struct process_list *list)
+{
+	vec_free(list);
+}

@@ -1,0 +1,206 @@
+#include "host/record_loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/kernel_file.h"
+#include "host/record_options.h"
+#include "host/recorder.h"
+
+enum {
+	LOOK_MS = 250, /* between two looks for new vCPUs and changed clocks */
+	PROGRESS_MS = 1000,
+	MS_PER_S = 1000,
+	NS_PER_MS = 1000000,
+};
+
+int record_loop_signals(struct ptvm_error *error)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR2, SIGCHLD };
+	sigset_t set;
+	int fd;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		(void)sigaddset(&set, numbers[i]);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? ptvm_fail_errno(error, "signalfd") : fd;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	return (int64_t)time.tv_sec * MS_PER_S + time.tv_nsec / NS_PER_MS;
+}
+
+static void say(const struct record_loop *loop, const char *what)
+{
+	if (isatty(STDERR_FILENO))
+		(void)fputs("\r\033[K", stderr);
+	(void)fprintf(stderr, "ptvm %s: %s\n", loop->verb, what);
+}
+
+static int take_snapshot(struct record_loop *loop, struct ptvm_error *error)
+{
+	if (loop->options->is_snapshot)
+		return recorder_snapshot(loop->recorder, error);
+	say(loop, "a snapshot was asked for, but this recording is a full one (-S makes one of "
+		  "snapshots)");
+	return 0;
+}
+
+static int on_signal(struct record_loop *loop, struct ptvm_error *error)
+{
+	struct signalfd_siginfo info;
+	int r = 0;
+
+	while (!r && read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGUSR2)
+			r = take_snapshot(loop, error);
+		else if (info.ssi_signo == SIGCHLD)
+			loop->is_over |= workload_has_ended(&loop->workload, &loop->exit_status);
+		else
+			loop->is_over = true;
+	}
+	return r;
+}
+
+static int carry_out(struct record_loop *loop, enum control_command command,
+		     struct ptvm_error *error)
+{
+	switch (command) {
+	case CONTROL_ENABLE: return recorder_switch(loop->recorder, true, error);
+	case CONTROL_DISABLE: return recorder_switch(loop->recorder, false, error);
+	case CONTROL_SNAPSHOT: return take_snapshot(loop, error);
+	case CONTROL_STOP: loop->is_over = true; return 0;
+	default: return 0;
+	}
+}
+
+static int on_control(struct record_loop *loop, struct ptvm_error *error)
+{
+	enum control_command command;
+	char text[sizeof(loop->control.line) + 64];
+	int r = 0;
+
+	while (!r && (command = control_fifo_next(&loop->control)) != CONTROL_NONE) {
+		if (command == CONTROL_UNKNOWN) {
+			(void)snprintf(text, sizeof(text), "--control: no such command: '%s'",
+				       loop->control.line);
+			say(loop, text);
+			continue;
+		}
+		r = carry_out(loop, command, error);
+		if (!r)
+			control_fifo_ack(&loop->control);
+	}
+	return r;
+}
+
+/* Is there anything left to trace? */
+static bool have_all_ended(const struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->targets.tids.count; i++)
+		if (recorder->targets.tids.items[i] < 0 ||
+		    kernel_file_is_readable("%s/%d", recorder->roots->proc,
+					    recorder->targets.tids.items[i]))
+			return false;
+	return true;
+}
+
+static int look(struct record_loop *loop, struct ptvm_error *error)
+{
+	int r = recorder_look(loop->recorder, error);
+
+	if (!r && have_all_ended(loop->recorder)) {
+		say(loop, "all traced threads have ended: the guest was shut down, or migrated");
+		loop->is_over = true;
+	}
+	return r;
+}
+
+static void show_progress(const struct record_loop *loop, int64_t now)
+{
+	if (isatty(STDERR_FILENO))
+		(void)fprintf(stderr, "\rrecording: %.1f MB, %.0f s \033[K",
+			      (double)recording_out_size(&loop->recorder->out) / 1e6,
+			      (double)(now - loop->begun_ms) / MS_PER_S);
+}
+
+/* What is due by the clock. */
+static int on_time(struct record_loop *loop, int64_t start, struct ptvm_error *error)
+{
+	const struct record_options *options = loop->options;
+	const int64_t now = now_ms();
+	int r = 0;
+
+	if (!loop->begun_ms && options->delay_ms >= 0 && now - start >= options->delay_ms) {
+		loop->begun_ms = now;
+		r = recorder_switch(loop->recorder, true, error);
+	}
+	if (options->duration_ms && loop->begun_ms &&
+	    now - loop->begun_ms >= (int64_t)options->duration_ms)
+		loop->is_over = true;
+	if (!r && now - loop->look_ms >= LOOK_MS) {
+		loop->look_ms = now;
+		r = look(loop, error);
+	}
+	if (loop->begun_ms && now - loop->progress_ms >= PROGRESS_MS) {
+		loop->progress_ms = now;
+		show_progress(loop, now);
+	}
+	return r;
+}
+
+/* How long to wait for the next of these. */
+static int timeout_ms(const struct record_loop *loop, int64_t start)
+{
+	const struct record_options *options = loop->options;
+	const int64_t now = now_ms();
+	int64_t left = LOOK_MS - (now - loop->look_ms), due = left;
+
+	if (!loop->begun_ms && options->delay_ms >= 0)
+		due = start + options->delay_ms - now;
+	else if (loop->begun_ms && options->duration_ms)
+		due = loop->begun_ms + (int64_t)options->duration_ms - now;
+	left = due < left ? due : left;
+	return left > 0 ? (int)left : 0;
+}
+
+/* Wait for something to happen, and do what it asks for. */
+static int step(struct record_loop *loop, int64_t start, struct ptvm_error *error)
+{
+	struct pollfd fds[] = { { .fd = loop->signals, .events = POLLIN },
+				{ .fd = loop->wake, .events = POLLIN },
+				{ .fd = loop->control.control, .events = POLLIN } };
+	int r;
+
+	(void)poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms(loop, start));
+	loop->is_over |= fds[1].revents != 0;
+	r = on_signal(loop, error);
+	if (!r)
+		r = on_control(loop, error);
+	return r || loop->is_over ? r : on_time(loop, start, error);
+}
+
+int record_loop_run(struct record_loop *loop, struct ptvm_error *error)
+{
+	const int64_t start = now_ms();
+	int r = on_time(loop, start, error);
+
+	if (!r && loop->options->command)
+		r = workload_start(&loop->workload, loop->options->command[0], error);
+	while (!r && !loop->is_over)
+		r = step(loop, start, error);
+	if (isatty(STDERR_FILENO))
+		(void)fputs("\r\033[K", stderr);
+	return r;
+}

@@ -1,0 +1,105 @@
+#include "host/record_report.h"
+
+#include <inttypes.h>
+
+#include "host/recorder.h"
+#include "host/trace_loss.h"
+
+static const double bytes_per_mb = 1e6;
+static const double ns_per_ms = 1e6;
+static const double ns_per_s = 1e9;
+
+static void print_targets(const struct record_targets *targets, FILE *out)
+{
+	const char *between = "";
+
+	for (size_t i = 0; i < targets->machines.count; i++) {
+		const struct trace_machine *machine = &targets->machines.items[i];
+
+		(void)fprintf(out, "%s%zu vCPU%s of ", between, machine->vcpus.count,
+			      machine->vcpus.count == 1 ? "" : "s");
+		if (machine->name[0])
+			(void)fputs(machine->name, out);
+		else
+			(void)fprintf(out, "process %d", machine->vm.pid);
+		between = ", ";
+	}
+	if (!targets->machines.count)
+		(void)fprintf(out, "%zu %s",
+			      targets->tids.items[0] < 0 ? targets->cpus.count
+							 : targets->tids.count,
+			      targets->tids.items[0] < 0 ? "CPUs" : "threads");
+}
+
+/* A thread by the name that its user knows. */
+static void print_thread(const struct record_targets *targets, pid_t tid, FILE *out)
+{
+	for (size_t i = 0; i < targets->machines.count; i++) {
+		const struct trace_machine *machine = &targets->machines.items[i];
+
+		for (size_t k = 0; k < machine->vcpus.count; k++)
+			if (machine->vcpus.items[k].tid == tid) {
+				(void)fprintf(out, "vCPU %u", machine->vcpus.items[k].index);
+				if (targets->machines.count > 1)
+					(void)fprintf(out, " of %s", machine->name);
+				return;
+			}
+	}
+	(void)fprintf(out, "thread %d", tid);
+}
+
+static void print_thread_loss(const struct record_targets *targets, const struct thread_loss *loss,
+			      FILE *out)
+{
+	print_thread(targets, loss->tid, out);
+	(void)fprintf(out, " from %.9f s:", (double)loss->first / ns_per_s);
+	if (loss->stops)
+		(void)fprintf(out, " %" PRIu64 " stops, %.3f ms at most,", loss->stops,
+			      (double)loss->ns / ns_per_ms);
+	if (loss->partials)
+		(void)fprintf(out, " %" PRIu64 " gaps,", loss->partials);
+	if (loss->bytes)
+		(void)fprintf(out, " %" PRIu64 " bytes of trace,", loss->bytes);
+	if (loss->records)
+		(void)fprintf(out, " %" PRIu64 " records,", loss->records);
+}
+
+static void print_losses(const struct record_targets *targets, const struct trace_loss *loss,
+			 FILE *out)
+{
+	if (!loss->threads.count)
+		return;
+	(void)fputs("ptvm record: lost: ", out);
+	for (size_t i = 0; i < loss->threads.count; i++) {
+		if (i)
+			(void)fputs(" ", out);
+		print_thread_loss(targets, &loss->threads.items[i], out);
+	}
+	(void)fputs(" use larger buffers (-m ,64M) or snapshots (-S)\n", out);
+}
+
+static uint64_t trace_bytes(const struct recorder *recorder)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < recorder->tracer.rings.count; i++)
+		bytes += recorder->tracer.rings.items[i].written;
+	return bytes;
+}
+
+void record_report_print(const struct recorder *recorder, const struct trace_loss *loss,
+			 bool is_full, FILE *out)
+{
+	const double size = (double)recorder->out.end / bytes_per_mb;
+
+	(void)fprintf(out, "ptvm record: %.3f MB in %s, ", size, recorder->directory.path);
+	print_targets(&recorder->targets, out);
+	if (recorder->plan.choice.is_snapshot)
+		(void)fprintf(out, ", %" PRIu64 " snapshots", recorder->snapshots);
+	(void)fputs(is_full ? ", ended at --max-size\n" : "\n", out);
+	if (!trace_bytes(recorder))
+		(void)fputs("ptvm record: no trace was written: none of the threads ran (is the "
+			    "guest paused?), or no snapshot was taken\n",
+			    out);
+	print_losses(&recorder->targets, loss, out);
+}

@@ -1,0 +1,12 @@
+/* What a recording came to, for its user: where it is, how large, and what is missing from it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct recorder;
+struct trace_loss;
+
+/** Print it, in a line or two. `is_full`: the recording ended because it reached its limit. */
+void record_report_print(const struct recorder *recorder, const struct trace_loss *loss,
+			 bool is_full, FILE *out);

@@ -1,0 +1,154 @@
+#include "host/record_targets.h"
+
+#include "decode/base/vec.h"
+#include "host/kernel_file.h"
+#include "host/record_options.h"
+
+enum { ONLINE_TEXT_SIZE = 1024, ANY = -1 };
+
+static struct trace_machine *add_machine(struct record_targets *targets)
+{
+	if (!vec_push(&targets->machines, (struct trace_machine){ .name = "" }))
+		return NULL;
+	return &targets->machines.items[targets->machines.count - 1];
+}
+
+static int find_machines(const struct roots *roots, const struct record_options *options,
+			 struct record_targets *targets, struct ptvm_error *error)
+{
+	struct trace_machine *machine;
+	int r = 0;
+
+	for (size_t i = 0; i < options->domains.count && !r; i++) {
+		machine = add_machine(targets);
+		r = machine ? trace_machine_of_domain(roots, options->uri,
+						      options->domains.items[i], machine, error)
+			    : -PTVM_NO_MEMORY;
+	}
+	for (size_t i = 0; i < options->pids.count && !r; i++) {
+		machine = add_machine(targets);
+		r = machine ? trace_machine_of_process(roots, options->pids.items[i], machine,
+						       error)
+			    : -PTVM_NO_MEMORY;
+	}
+	return r;
+}
+
+static int add_vcpus(const struct record_options *options, struct trace_machine *machine,
+		     struct record_targets *targets, struct ptvm_error *error)
+{
+	int r = trace_machine_select(machine, &options->vcpus, error);
+
+	if (!r && !machine->vcpus.count)
+		return ptvm_fail(error, PTVM_NOT_FOUND,
+				 "no vCPU threads of process %d are known: run as root with "
+				 "debugfs mounted, or name threads (-t)",
+				 machine->vm.pid);
+	for (size_t i = 0; i < machine->vcpus.count && !r; i++)
+		if (!vec_push(&targets->tids, machine->vcpus.items[i].tid))
+			r = -PTVM_NO_MEMORY;
+	return r;
+}
+
+/* Whole CPUs, or threads wherever they run. */
+static int find_threads(const struct record_options *options, struct record_targets *targets,
+			struct ptvm_error *error)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < targets->machines.count && !r; i++)
+		r = add_vcpus(options, &targets->machines.items[i], targets, error);
+	for (size_t i = 0; i < options->tids.count && !r; i++)
+		if (!vec_push(&targets->tids, options->tids.items[i]))
+			r = -PTVM_NO_MEMORY;
+	if (!r && (options->is_all_cpus || !targets->tids.count)) {
+		targets->tids.count = 0;
+		r = vec_push(&targets->tids, ANY) ? 0 : -PTVM_NO_MEMORY;
+	}
+	return r;
+}
+
+static int find_cpus(const struct roots *roots, const struct record_options *options,
+		     struct record_targets *targets, struct ptvm_error *error)
+{
+	struct number_ranges online;
+	char text[ONLINE_TEXT_SIZE];
+
+	if (kernel_file_read(text, sizeof(text), "%s/devices/system/cpu/online", roots->sys) < 0 ||
+	    number_ranges_parse(text, &online, NULL))
+		return ptvm_fail(error, PTVM_NOT_FOUND,
+				 "%s/devices/system/cpu/online: not readable", roots->sys);
+	for (unsigned i = 0; i < online.count; i++)
+		for (int64_t cpu = online.items[i].from; cpu <= online.items[i].to; cpu++)
+			if (number_ranges_has(&options->cpus, cpu) &&
+			    !vec_push(&targets->cpus, (int)cpu))
+				return -PTVM_NO_MEMORY;
+	if (!targets->cpus.count)
+		return ptvm_fail(error, PTVM_NOT_FOUND, "-C: none of these CPUs is online (%s are)",
+				 text);
+	return 0;
+}
+
+int record_targets_find(const struct roots *roots, const struct record_options *options,
+			struct record_targets *ret, struct ptvm_error *error)
+{
+	int r = find_machines(roots, options, ret, error);
+
+	if (!r)
+		r = find_threads(options, ret, error);
+	return r ? r : find_cpus(roots, options, ret, error);
+}
+
+static const struct vcpu_thread *new_one(const struct vcpu_threads *now,
+					 const struct vcpu_threads *known,
+					 const struct number_ranges *wanted)
+{
+	for (size_t i = 0; i < now->count; i++) {
+		bool is_known = !number_ranges_has(wanted, now->items[i].index);
+
+		for (size_t k = 0; k < known->count && !is_known; k++)
+			is_known = known->items[k].tid == now->items[i].tid;
+		if (!is_known)
+			return &now->items[i];
+	}
+	return NULL;
+}
+
+/* Where whole CPUs are traced the thread is, too; but what it runs must be known. */
+static int refresh_machine(const struct roots *roots, const struct record_options *options,
+			   struct record_targets *targets, struct trace_machine *machine,
+			   struct new_vcpu *ret)
+{
+	struct vcpu_threads now = { 0 };
+	const struct vcpu_thread *vcpu;
+	int r = vcpu_threads_find(roots, machine->vm.pid, &now, NULL);
+
+	vcpu = r ? NULL : new_one(&now, &machine->vcpus, &options->vcpus);
+	if (vcpu) {
+		*ret = (struct new_vcpu){ machine, *vcpu };
+		r = vec_push(&machine->vcpus, *vcpu) && vec_push(&targets->tids, vcpu->tid)
+			    ? 1
+			    : -PTVM_NO_MEMORY;
+	}
+	vcpu_threads_free(&now);
+	return r == -PTVM_NOT_FOUND ? 0 : r;
+}
+
+int record_targets_refresh(const struct roots *roots, const struct record_options *options,
+			   struct record_targets *targets, struct new_vcpu *ret)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < targets->machines.count && !r; i++)
+		r = refresh_machine(roots, options, targets, &targets->machines.items[i], ret);
+	return r;
+}
+
+void record_targets_free(struct record_targets *targets)
+{
+	for (size_t i = 0; i < targets->machines.count; i++)
+		trace_machine_free(&targets->machines.items[i]);
+	vec_free(&targets->machines);
+	vec_free(&targets->tids);
+	vec_free(&targets->cpus);
+}

@@ -1,0 +1,51 @@
+/* What is traced: virtual machines, threads, CPUs, as the user named them. */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "decode/base/error.h"
+#include "host/roots.h"
+#include "host/trace_machine.h"
+
+struct record_options;
+
+/** Zero-initialise before use. */
+struct record_targets {
+	struct {
+		struct trace_machine *items;
+		size_t count, room;
+	} machines;
+	struct {
+		pid_t *items; /* those of the machines first; a single -1: whatever runs */
+		size_t count, room;
+	} tids;
+	struct {
+		int *items;
+		size_t count, room;
+	} cpus;
+};
+
+/**
+ * Find them.
+ * Returns 0, -PTVM_NOT_FOUND, -PTVM_BAD_INPUT (a process that runs no machine), -PTVM_INCONSISTENT
+ * or -PTVM_NO_MEMORY; record_targets_free() in any case.
+ */
+int record_targets_find(const struct roots *roots, const struct record_options *options,
+			struct record_targets *ret, struct ptvm_error *error);
+
+/** A vCPU that was plugged in meanwhile. */
+struct new_vcpu {
+	const struct trace_machine *machine;
+	struct vcpu_thread vcpu;
+};
+
+/**
+ * Look for a vCPU thread that is new, and take it in.
+ * Returns 1 with one of them in `ret`, 0 where there is none, or -PTVM_NO_MEMORY.
+ */
+int record_targets_refresh(const struct roots *roots, const struct record_options *options,
+			   struct record_targets *targets, struct new_vcpu *ret);
+
+/** Accepts zeroes. */
+void record_targets_free(struct record_targets *targets);

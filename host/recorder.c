@@ -1,0 +1,301 @@
+#include "host/recorder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/base/cleanup.h"
+#include "host/perf_kernel.h"
+#include "host/process_list.h"
+#include "host/record_options.h"
+#include "host/recording_features.h"
+#include "host/recording_start.h"
+
+enum {
+	SPARE_VCPUS = 64, /* that can be plugged in while recording */
+	TRY_PAGES = 2,
+};
+
+/* May we trace at all? Asked before guests are bothered. */
+static int try_events(const struct recorder *recorder, struct ptvm_error *error)
+{
+	struct tracer_choice choice = recorder->plan.choice;
+	struct tracer tracer = { 0 };
+	int r;
+
+	choice.cpu_count = 1;
+	choice.record_pages = choice.aux_pages = TRY_PAGES;
+	r = tracer_open(&tracer, recorder->kernel, &choice, error);
+	tracer_close(&tracer);
+	return r;
+}
+
+/* An id for each vCPU. */
+static int describe_guests(struct recorder *recorder)
+{
+	const struct record_targets *targets = &recorder->targets;
+	_cleanup_free_ struct guest_vcpu *vcpus = NULL;
+	size_t count = 0, at = 0;
+
+	for (size_t i = 0; i < targets->machines.count; i++)
+		count += targets->machines.items[i].vcpus.count;
+	vcpus = calloc(count ? count : 1, sizeof(*vcpus));
+	if (!vcpus)
+		return -PTVM_NO_MEMORY;
+	for (size_t i = 0; i < targets->machines.count; i++) {
+		const struct trace_machine *machine = &targets->machines.items[i];
+
+		for (size_t k = 0; k < machine->vcpus.count; k++)
+			vcpus[at++] =
+				(struct guest_vcpu){ machine->vm.pid, machine->vcpus.items[k].tid,
+						     machine->vcpus.items[k].index };
+	}
+	return guest_event_make(recorder->plan.choice.perf.has_lost, vcpus, count,
+				&recorder->guests);
+}
+
+static int create_file(struct recorder *recorder, struct ptvm_error *error)
+{
+	struct recording_event events[RECORDING_MAX_EVENTS + 1];
+	struct recording_events *own = &recorder->events;
+	size_t count, spare = SPARE_VCPUS;
+	char path[PATH_MAX];
+	int r;
+
+	if (!recorder->plan.choice.is_per_thread)
+		spare *= recorder->plan.choice.cpu_count;
+	r = recording_events_make(&recorder->tracer, recorder->plan.event_name, kvm_point_names,
+				  spare, own);
+	if (!r)
+		r = describe_guests(recorder);
+	if (r)
+		return r;
+	count = own->count;
+	memcpy(events, own->items, count * sizeof(events[0]));
+	if (recorder->guests.count) {
+		events[count] = guest_event_describe(&recorder->guests);
+		events[count++].id_spare = SPARE_VCPUS;
+	}
+	return recording_out_create(&recorder->out,
+				    recording_directory_file(&recorder->directory, "data", path),
+				    events, count, error);
+}
+
+static struct start_id id_of(const struct tracer_event *event, size_t queue)
+{
+	return (struct start_id){ event->id, queue, event->cpu, event->tid, 0, -1 };
+}
+
+/* Those of the events, and those of the guests. Returns NULL, or what to free. */
+static struct start_id *all_ids(const struct recorder *recorder, size_t *ret_count)
+{
+	const struct tracer *tracer = &recorder->tracer;
+	struct start_id *ids;
+	size_t count = recorder->guests.count, at = 0;
+
+	for (size_t queue = 0; queue < tracer->rings.count; queue++)
+		count += tracer->rings.items[queue].events.count;
+	ids = calloc(count ? count : 1, sizeof(*ids));
+	for (size_t queue = 0; ids && queue < tracer->rings.count; queue++)
+		for (size_t i = 0; i < tracer->rings.items[queue].events.count; i++)
+			ids[at++] = id_of(&tracer->rings.items[queue].events.items[i], queue);
+	for (size_t i = 0; ids && i < recorder->guests.count; i++)
+		ids[at++] = recorder->guests.all[i];
+	*ret_count = count;
+	return ids;
+}
+
+static int write_start(struct recorder *recorder, struct ptvm_error *error)
+{
+	const struct tracer_choice *choice = &recorder->plan.choice;
+	_cleanup_free_ struct start_id *ids = NULL;
+	struct recording_start start = { .pmu = &recorder->plan.pmu,
+					 .is_snapshot = choice->is_snapshot,
+					 .is_per_thread = choice->is_per_thread };
+	struct process_list processes = { 0 };
+	struct ring_clock clock;
+	int r;
+
+	ids = all_ids(recorder, &start.id_count);
+	if (!ids)
+		return -PTVM_NO_MEMORY;
+	start.ids = ids;
+	if (!aux_ring_clock(&recorder->tracer.rings.items[0].aux, &clock)) {
+		start.conv = clock.conv;
+		start.time_cycles = clock.cycles;
+		start.time_mask = clock.mask;
+		start.is_time_short = clock.is_short;
+	}
+	r = process_list_make(recorder->roots, choice->tids, choice->tid_count, &processes);
+	start.pids = processes.items;
+	start.pid_count = processes.count;
+	if (!r)
+		r = recording_start_write(recorder->roots, &start, &recorder->out, error);
+	process_list_free(&processes);
+	return r;
+}
+
+int recorder_open(struct recorder *recorder, struct ptvm_error *error)
+{
+	const struct record_options *options = recorder->options;
+	int r = record_targets_find(recorder->roots, options, &recorder->targets, error);
+
+	if (!r)
+		r = trace_plan_make(recorder->roots, recorder->kernel, options, &recorder->targets,
+				    &recorder->plan, error);
+	if (!r)
+		r = try_events(recorder, error);
+	if (!r)
+		r = recording_directory_make(options->output, &recorder->directory, error);
+	if (!r)
+		r = tracer_open(&recorder->tracer, recorder->kernel, &recorder->plan.choice, error);
+	if (!r)
+		r = create_file(recorder, error);
+	if (!r)
+		r = write_start(recorder, error);
+	if (r)
+		return r;
+	recorder->drain = (struct drain){ .tracer = &recorder->tracer,
+					  .out = &recorder->out,
+					  .max_size = options->max_size,
+					  .wake_fd = recorder->wake_fd };
+	return drain_start(&recorder->drain, error);
+}
+
+int recorder_switch(struct recorder *recorder, bool on, struct ptvm_error *error)
+{
+	recorder->is_written |= on;
+	return tracer_switch(&recorder->tracer, on, error);
+}
+
+/* Only one thread at a time may touch rings and events. */
+int recorder_snapshot(struct recorder *recorder, struct ptvm_error *error)
+{
+	int r = drain_stop(&recorder->drain, error);
+
+	if (!r)
+		r = tracer_snapshot(&recorder->tracer, recorder->plan.snapshot_size, &recorder->out,
+				    error);
+	if (!r)
+		r = drain_start(&recorder->drain, error);
+	recorder->snapshots += !r;
+	return r;
+}
+
+/* Event number `event` has one more id. */
+static int tell_of_id(struct recorder *recorder, size_t event, const struct start_id *id,
+		      struct ptvm_error *error)
+{
+	int r = recording_out_add_id(&recorder->out, event, id->id, error);
+
+	return r ? r : recording_start_id(id, &recorder->out, error);
+}
+
+/* The events that were opened for a thread. */
+static int tell_of_events(struct recorder *recorder, pid_t tid, struct ptvm_error *error)
+{
+	const struct tracer *tracer = &recorder->tracer;
+	int r = 0;
+
+	for (size_t queue = 0; queue < tracer->rings.count && !r; queue++) {
+		const struct tracer_ring *ring = &tracer->rings.items[queue];
+
+		for (size_t i = 0; i < ring->events.count && !r; i++) {
+			const struct tracer_event *event = &ring->events.items[i];
+			const struct start_id id = id_of(event, queue);
+
+			if (event->tid == tid)
+				r = tell_of_id(recorder,
+					       recording_events_find(&recorder->events, event), &id,
+					       error);
+		}
+	}
+	return r;
+}
+
+/* The guest's id comes behind those of all events. */
+static int tell_of_vcpu(struct recorder *recorder, const struct new_vcpu *new,
+			struct ptvm_error *error)
+{
+	const pid_t pid = new->machine->vm.pid, tid = new->vcpu.tid;
+	const struct start_id *id = guest_event_add(
+		&recorder->guests, &(struct guest_vcpu){ pid, tid, new->vcpu.index });
+	int r = id ? tell_of_events(recorder, tid, error) : -PTVM_NO_MEMORY;
+
+	if (!r)
+		r = tell_of_id(recorder, recorder->events.count, id, error);
+	return r ? r : recording_start_thread(recorder->roots, pid, tid, &recorder->out, error);
+}
+
+static int add_vcpu(struct recorder *recorder, const struct new_vcpu *new, struct ptvm_error *error)
+{
+	int r = drain_stop(&recorder->drain, error);
+
+	if (!r && recorder->plan.choice.tids[0] >= 0)
+		r = tracer_add_thread(&recorder->tracer, new->vcpu.tid, error);
+	if (!r)
+		r = tell_of_vcpu(recorder, new, error);
+	return r ? r : drain_start(&recorder->drain, error);
+}
+
+int recorder_look(struct recorder *recorder, struct ptvm_error *error)
+{
+	struct new_vcpu new;
+	int r;
+
+	while ((r = record_targets_refresh(recorder->roots, recorder->options, &recorder->targets,
+					   &new)) > 0) {
+		r = add_vcpu(recorder, &new, error);
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+static int write_features(struct recorder *recorder, const struct trace_loss *loss,
+			  struct ptvm_error *error)
+{
+	const struct recording_facts facts = { .version = PTVM_VERSION,
+					       .argc = recorder->argc,
+					       .argv = recorder->argv,
+					       .events = recorder->events.items,
+					       .event_count = recorder->events.count,
+					       .first_ns = loss->oldest,
+					       .last_ns = loss->newest };
+	struct recording_features features = { 0 };
+	int r = recording_features_make(recorder->roots, &facts, &features);
+
+	if (!r)
+		r = recording_out_finish(&recorder->out, features.items, features.count, error);
+	recording_features_free(&features);
+	return r;
+}
+
+int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
+		    struct ptvm_error *error)
+{
+	int switched = tracer_switch(&recorder->tracer, false, error);
+	int drained = drain_stop(&recorder->drain, error);
+	int r = 0;
+
+	if (recorder->options->is_at_exit)
+		r = tracer_snapshot(&recorder->tracer, recorder->plan.snapshot_size, &recorder->out,
+				    error);
+	if (!r)
+		r = drain_losses(&recorder->drain, ret_loss);
+	if (!r)
+		r = write_features(recorder, ret_loss, error);
+	return drained ? drained : switched ? switched : r;
+}
+
+void recorder_free(struct recorder *recorder)
+{
+	drain_free(&recorder->drain);
+	tracer_close(&recorder->tracer);
+	recording_out_close(&recorder->out);
+	if (!recorder->is_written)
+		recording_directory_remove(&recorder->directory);
+	recording_events_free(&recorder->events);
+	guest_event_free(&recorder->guests);
+	record_targets_free(&recorder->targets);
+}

@@ -1,0 +1,28 @@
+/* The directory of a recording as it is made. What was there before is kept as NAME.old. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "decode/base/error.h"
+
+/** Zero-initialise before use. */
+struct recording_directory {
+	char path[PATH_MAX]; /* empty: none */
+};
+
+/**
+ * Make it, for its owner alone. A recording of this name is renamed to NAME.old, and an older one
+ * of that name removed; a directory that holds anything else is in the way, and stays.
+ *
+ * Returns 0, -PTVM_BAD_USAGE (no such path can be) or -PTVM_SYSTEM.
+ */
+int recording_directory_make(const char *path, struct recording_directory *ret,
+			     struct ptvm_error *error);
+
+/** The path of something in it. Points into `path`. */
+const char *recording_directory_file(const struct recording_directory *directory, const char *name,
+				     char path[PATH_MAX]);
+
+/** Remove it with all that a recording consists of: nothing was recorded. */
+void recording_directory_remove(struct recording_directory *directory);

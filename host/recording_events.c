@@ -1,0 +1,84 @@
+#include "host/recording_events.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *name_of(const struct tracer_event *event, const char *trace_name,
+			   const char *const *point_names)
+{
+	switch (event->kind) {
+	case PERF_TRACE: return trace_name;
+	case PERF_POINT: return point_names[event->point];
+	default: return "dummy:u";
+	}
+}
+
+size_t recording_events_find(const struct recording_events *events,
+			     const struct tracer_event *event)
+{
+	size_t i = 0;
+
+	while (i < events->count &&
+	       (events->keys[i].kind != event->kind || events->keys[i].point != event->point))
+		i++;
+	return i;
+}
+
+static void describe(const struct tracer *tracer, const struct tracer_event *event,
+		     struct recording_events *events)
+{
+	struct perf_choice choice = tracer->choice->perf;
+	const size_t i = events->count;
+
+	assert(i < RECORDING_MAX_EVENTS);
+	if (event->kind == PERF_POINT)
+		choice.point = tracer->choice->points[event->point];
+	perf_attr_make(event->kind, &choice, &events->attrs[i]);
+	events->keys[i].kind = event->kind;
+	events->keys[i].point = event->point;
+	events->items[i].attr = &events->attrs[i];
+	events->count++;
+}
+
+static int add_id(struct recording_event *event, uint64_t id)
+{
+	uint64_t *ids =
+		reallocarray((void *)(uintptr_t)event->ids, event->id_count + 1, sizeof(id));
+
+	if (!ids)
+		return -PTVM_NO_MEMORY;
+	ids[event->id_count++] = id;
+	event->ids = ids;
+	return 0;
+}
+
+int recording_events_make(const struct tracer *tracer, const char *trace_name,
+			  const char *const *point_names, size_t spare,
+			  struct recording_events *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	for (size_t queue = 0; queue < tracer->rings.count; queue++) {
+		const struct tracer_ring *ring = &tracer->rings.items[queue];
+
+		for (size_t i = 0; i < ring->events.count; i++) {
+			const struct tracer_event *event = &ring->events.items[i];
+			const size_t at = recording_events_find(ret, event);
+
+			if (at == ret->count)
+				describe(tracer, event, ret);
+			ret->items[at].name = name_of(event, trace_name, point_names);
+			ret->items[at].id_spare = spare;
+			if (add_id(&ret->items[at], event->id))
+				return -PTVM_NO_MEMORY;
+		}
+	}
+	return 0;
+}
+
+void recording_events_free(struct recording_events *events)
+{
+	for (size_t i = 0; i < events->count; i++)
+		free((void *)(uintptr_t)events->items[i].ids);
+	memset(events, 0, sizeof(*events));
+}

@@ -1,0 +1,105 @@
+#include "host/trace_machine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "host/domain.h"
+
+static int find_threads(const struct roots *roots, struct trace_machine *machine,
+			struct ptvm_error *error)
+{
+	return vcpu_threads_find(roots, machine->vm.pid, &machine->vcpus, error);
+}
+
+static int find_domain(const struct roots *roots, const char *uri, const char *name,
+		       struct trace_machine *machine, struct ptvm_error *error)
+{
+	struct domain_link *link = NULL;
+	struct domain domain;
+	int r = domain_link_open(uri, true, &link, NULL);
+
+	if (!r)
+		r = domain_find(link, name, &domain, NULL);
+	domain_link_close(link);
+	if (r)
+		return r;
+	machine->has_domain = true;
+	(void)snprintf(machine->name, sizeof(machine->name), "%s", domain.name);
+	(void)snprintf(machine->uuid, sizeof(machine->uuid), "%s", domain.uuid);
+	if (domain.id < 0)
+		return ptvm_fail(error, PTVM_NOT_FOUND, "domain '%s' is %s", domain.name,
+				 domain.state);
+	return vm_process_find(roots, domain.uuid, &machine->vm, error);
+}
+
+/* A QEMU that was started by hand. */
+static int find_by_command_line(const struct roots *roots, const char *name,
+				struct trace_machine *machine, struct ptvm_error *error)
+{
+	struct ptvm_error why = { 0 };
+	int r = vm_process_find(roots, name, &machine->vm, &why);
+
+	if (r == -PTVM_NOT_FOUND)
+		return ptvm_fail(error, PTVM_NOT_FOUND,
+				 "domain '%s' is not known to libvirt, and %s", name, why.message);
+	if (r)
+		return why.code ? ptvm_fail(error, why.code, "%s", why.message) : r;
+	(void)snprintf(machine->name, sizeof(machine->name), "%s", machine->vm.name);
+	(void)snprintf(machine->uuid, sizeof(machine->uuid), "%s", machine->vm.uuid);
+	return 0;
+}
+
+int trace_machine_of_domain(const struct roots *roots, const char *uri, const char *name,
+			    struct trace_machine *ret, struct ptvm_error *error)
+{
+	int r = find_domain(roots, uri, name, ret, error);
+
+	if (r && !ret->has_domain)
+		r = find_by_command_line(roots, name, ret, error);
+	return r ? r : find_threads(roots, ret, error);
+}
+
+int trace_machine_of_process(const struct roots *roots, pid_t pid, struct trace_machine *ret,
+			     struct ptvm_error *error)
+{
+	int r = vm_process_read(roots, pid, &ret->vm, error);
+
+	if (r)
+		return r;
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", ret->vm.name);
+	(void)snprintf(ret->uuid, sizeof(ret->uuid), "%s", ret->vm.uuid);
+	return find_threads(roots, ret, error);
+}
+
+static bool has_vcpu(const struct trace_machine *machine, int64_t index)
+{
+	for (size_t i = 0; i < machine->vcpus.count; i++)
+		if (machine->vcpus.items[i].index == index)
+			return true;
+	return false;
+}
+
+int trace_machine_select(struct trace_machine *machine, const struct number_ranges *wanted,
+			 struct ptvm_error *error)
+{
+	struct vcpu_threads *vcpus = &machine->vcpus;
+	size_t kept = 0;
+
+	for (unsigned i = 0; i < wanted->count; i++)
+		if (!has_vcpu(machine, wanted->items[i].from) ||
+		    !has_vcpu(machine, wanted->items[i].to))
+			return ptvm_fail(error, PTVM_NOT_FOUND,
+					 "machine '%s' has %zu vCPUs that are known, not all of "
+					 "those wanted",
+					 machine->name, vcpus->count);
+	for (size_t i = 0; i < vcpus->count; i++)
+		if (number_ranges_has(wanted, vcpus->items[i].index))
+			vcpus->items[kept++] = vcpus->items[i];
+	vcpus->count = kept;
+	return 0;
+}
+
+void trace_machine_free(struct trace_machine *machine)
+{
+	vcpu_threads_free(&machine->vcpus);
+}

@@ -1,0 +1,159 @@
+#include "host/trace_plan.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <linux/capability.h>
+
+#include "host/address_filter.h"
+#include "host/kernel_file.h"
+#include "host/perf_kernel.h"
+#include "host/pt_event.h"
+#include "host/record_options.h"
+#include "host/record_targets.h"
+#include "host/rights.h"
+
+enum {
+	KIB = 1024,
+	RECORDS_KIB = 512, /* of each ring */
+	AUX_KIB = 16 * 1024,
+	SNAPSHOT_KIB = 4 * 1024,
+	UNPRIVILEGED_KIB = 128, /* perf's; of both, all that perf_event_mlock_kb lets us have */
+	WATERMARKS = 4,         /* the trace is handed out each quarter of a ring */
+	MODE_HOST_GUEST = 1,
+};
+
+static const char default_event[] = "intel_pt/cyc/k";
+static const char default_event_without_cyc[] = "intel_pt//k";
+
+/* The PMU, and that KVM leaves it to us while guests run. */
+static int find_pmu(const struct roots *roots, struct pt_pmu *pmu, struct ptvm_error *error)
+{
+	int64_t mode;
+	int r = pt_pmu_read(roots, pmu, error);
+
+	if (!r &&
+	    !kernel_file_number(&mode, "%s/module/kvm_intel/parameters/pt_mode", roots->sys) &&
+	    mode == MODE_HOST_GUEST)
+		return ptvm_fail(error, PTVM_NOT_FOUND,
+				 "kvm_intel gives Intel PT to its guests, and none is left for the "
+				 "host to see them: load it with pt_mode=0");
+	return r;
+}
+
+static int choose_event(const struct record_options *options, struct trace_plan *plan,
+			struct ptvm_error *error)
+{
+	const bool has_cyc = plan->pmu.caps[PT_CAP_PSB_CYC];
+	const char *text = options->event ? options->event
+			   : has_cyc      ? default_event
+					  : default_event_without_cyc;
+	struct perf_choice *perf = &plan->choice.perf;
+	struct pt_event event;
+	int r = pt_event_parse(&plan->pmu, text, &event, error);
+
+	if (r)
+		return r;
+	(void)snprintf(plan->event_name, sizeof(plan->event_name), "%s", text);
+	perf->pt_type = plan->pmu.type;
+	perf->pt_config = event.config;
+	perf->no_user = event.no_user;
+	perf->no_kernel = event.no_kernel;
+	return 0;
+}
+
+static int choose_filter(const struct roots *roots, const struct record_options *options,
+			 struct trace_plan *plan, struct ptvm_error *error)
+{
+	char kallsyms[PATH_MAX];
+
+	if (!options->filter)
+		return 0;
+	if (!plan->pmu.caps[PT_CAP_NUM_ADDRESS_RANGES])
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "--filter: this CPU has no address filters");
+	(void)snprintf(kallsyms, sizeof(kallsyms), "%s/kallsyms", roots->proc);
+	plan->choice.filter = plan->filter;
+	return address_filter_translate(options->filter, kallsyms, plan->filter,
+					sizeof(plan->filter), error);
+}
+
+/* May we lock as much memory as we like? */
+static bool is_privileged(const struct roots *roots)
+{
+	struct rights rights;
+	int64_t level = 2;
+
+	rights_read(roots, &rights);
+	(void)kernel_file_number(&level, "%s/sys/kernel/perf_event_paranoid", roots->proc);
+	return rights_has(&rights, CAP_IPC_LOCK) || level < 0;
+}
+
+/* Rings have a power of two of pages. */
+static uint64_t pages(const struct perf_kernel *kernel, uint64_t bytes)
+{
+	uint64_t count = 1;
+
+	while (count * kernel->page_size < bytes && count < UINT64_MAX / 4 / kernel->page_size)
+		count *= 2;
+	return count;
+}
+
+static void choose_sizes(const struct roots *roots, const struct perf_kernel *kernel,
+			 const struct record_options *options, struct trace_plan *plan)
+{
+	const bool is_free = is_privileged(roots);
+	const uint64_t aux_kib = !is_free               ? UNPRIVILEGED_KIB
+				 : options->is_snapshot ? SNAPSHOT_KIB
+							: AUX_KIB;
+	uint64_t records = options->record_size, aux = options->aux_size;
+
+	if (!records)
+		records = (is_free ? RECORDS_KIB : UNPRIVILEGED_KIB) * KIB;
+	if (!aux)
+		aux = options->snapshot_size ? options->snapshot_size : aux_kib * KIB;
+	plan->choice.record_pages = pages(kernel, records);
+	plan->choice.aux_pages = pages(kernel, aux);
+	aux = plan->choice.aux_pages * kernel->page_size;
+	plan->snapshot_size = options->snapshot_size ? options->snapshot_size : aux;
+	if (!options->is_snapshot)
+		plan->choice.perf.aux_watermark = (uint32_t)(aux / WATERMARKS);
+}
+
+static void choose_targets(const struct record_options *options,
+			   const struct record_targets *targets, struct tracer_choice *choice)
+{
+	choice->tids = targets->tids.items;
+	choice->tid_count = targets->tids.count;
+	choice->cpus = targets->cpus.items;
+	choice->cpu_count = targets->cpus.count;
+	choice->is_snapshot = options->is_snapshot;
+	choice->is_per_thread = options->is_per_thread;
+	/* Threads of threads; whole CPUs and rings of threads have no heirs. */
+	choice->perf.inherit = !options->is_per_thread && targets->tids.items[0] >= 0;
+}
+
+int trace_plan_make(const struct roots *roots, const struct perf_kernel *kernel,
+		    const struct record_options *options, const struct record_targets *targets,
+		    struct trace_plan *ret, struct ptvm_error *error)
+{
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	r = find_pmu(roots, &ret->pmu, error);
+	if (!r)
+		r = choose_event(options, ret, error);
+	if (!r)
+		r = choose_filter(roots, options, ret, error);
+	if (!r && options->has_kvm_events)
+		r = kvm_points_read(roots, ret->points, error);
+	if (r)
+		return r;
+	choose_sizes(roots, kernel, options, ret);
+	choose_targets(options, targets, &ret->choice);
+	ret->choice.perf.has_lost = perf_lost_is_known(kernel);
+	ret->choice.points = ret->points;
+	ret->choice.point_count = options->has_kvm_events ? KVM_POINT_COUNT : 0;
+	return 0;
+}
