@@ -266,7 +266,7 @@ static json_t *fact_json(const struct guest_fact *fact)
 			  : json_null();
 }
 
-static json_t *to_json(const struct guest_copy *copy)
+json_t *guest_copy_json(const struct guest_copy *copy)
 {
 	char kernel_start[24];
 
@@ -293,7 +293,7 @@ static int write_facts(struct guest_copy *copy, struct ptvm_error *error)
 	file = create(copy, "guest.json", error);
 	if (file < 0)
 		return file;
-	json = to_json(copy);
+	json = guest_copy_json(copy);
 	if (!json)
 		return -PTVM_NO_MEMORY;
 	r = json_dumpfd(json, file, JSON_INDENT(2));

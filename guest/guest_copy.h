@@ -2,6 +2,7 @@
  * they are. One step at a time, so that its caller can tell how far it is, or give up. */
 #pragma once
 
+#include <jansson.h>
 #include <stdint.h>
 
 #include "decode/base/error.h"
@@ -57,6 +58,12 @@ void guest_copy_init(struct guest_copy *copy, struct channel *channel,
  * error.
  */
 int guest_copy_next(struct guest_copy *copy, struct ptvm_error *error);
+
+/**
+ * What was copied, whose it is and how each of it was learnt, as guest.json has it; once the copy
+ * is complete. Returns NULL where memory is out.
+ */
+json_t *guest_copy_json(const struct guest_copy *copy);
 
 /** Free everything but the channel and the directory; also after a failure. */
 void guest_copy_free(struct guest_copy *copy);
