@@ -1,8 +1,9 @@
 #include "host/recorder.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "decode/base/cleanup.h"
 #include "host/perf_kernel.h"
@@ -135,6 +136,54 @@ static int write_start(struct recorder *recorder, struct ptvm_error *error)
 	return r;
 }
 
+static int tell_of_machines(struct recorder *recorder)
+{
+	int r = recording_json_new(recorder->roots, PTVM_VERSION, &recorder->plan.pmu,
+				   &recorder->json);
+
+	for (size_t i = 0; i < recorder->targets.machines.count && !r; i++) {
+		const struct trace_machine *machine = &recorder->targets.machines.items[i];
+		const struct json_machine about = {
+			.pid = machine->vm.pid,
+			.name = machine->name[0] ? machine->name : NULL,
+			.uuid = machine->uuid[0] ? machine->uuid : NULL,
+			.vmm = machine->vm.comm,
+		};
+
+		r = recording_json_machine(recorder->json, &about);
+		for (size_t k = 0; k < machine->vcpus.count && !r; k++)
+			r = recording_json_vcpu(recorder->json, machine->vm.pid,
+						&machine->vcpus.items[k]);
+	}
+	return r;
+}
+
+static int write_json(const struct recorder *recorder, struct ptvm_error *error)
+{
+	_cleanup_close_ int directory =
+		open(recorder->directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (directory < 0)
+		return ptvm_fail_errno(error, "%s", recorder->directory.path);
+	return recording_json_write(recorder->json, directory, error);
+}
+
+/* Returns how many clocks were told of. */
+static int look_at_clocks(struct recorder *recorder, enum json_moment moment)
+{
+	return clock_watch_look(&recorder->clocks, recorder->roots, &recorder->targets,
+				tracer_now(&recorder->tracer), moment, recorder->json);
+}
+
+static int begin_json(struct recorder *recorder, struct ptvm_error *error)
+{
+	int r = tell_of_machines(recorder);
+
+	if (!r)
+		r = look_at_clocks(recorder, JSON_AT_START);
+	return r < 0 ? r : write_json(recorder, error);
+}
+
 int recorder_open(struct recorder *recorder, struct ptvm_error *error)
 {
 	const struct record_options *options = recorder->options;
@@ -153,6 +202,8 @@ int recorder_open(struct recorder *recorder, struct ptvm_error *error)
 		r = create_file(recorder, error);
 	if (!r)
 		r = write_start(recorder, error);
+	if (!r)
+		r = begin_json(recorder, error);
 	if (r)
 		return r;
 	recorder->drain = (struct drain){ .tracer = &recorder->tracer,
@@ -235,10 +286,12 @@ static int add_vcpu(struct recorder *recorder, const struct new_vcpu *new, struc
 		r = tracer_add_thread(&recorder->tracer, new->vcpu.tid, error);
 	if (!r)
 		r = tell_of_vcpu(recorder, new, error);
+	if (!r)
+		r = recording_json_vcpu(recorder->json, new->machine->vm.pid, &new->vcpu);
 	return r ? r : drain_start(&recorder->drain, error);
 }
 
-int recorder_look(struct recorder *recorder, struct ptvm_error *error)
+static int add_new_vcpus(struct recorder *recorder, struct ptvm_error *error)
 {
 	struct new_vcpu new;
 	int r;
@@ -250,6 +303,42 @@ int recorder_look(struct recorder *recorder, struct ptvm_error *error)
 			return r;
 	}
 	return r;
+}
+
+/* The clock of a new vCPU is one that changed. */
+int recorder_look(struct recorder *recorder, struct ptvm_error *error)
+{
+	int r = add_new_vcpus(recorder, error);
+
+	if (!r)
+		r = look_at_clocks(recorder, JSON_ON_CHANGE);
+	return r > 0 ? write_json(recorder, error) : r;
+}
+
+/* Whose the losses of a thread are; nobody's where it runs no vCPU. */
+static int tell_of_loss(const struct recorder *recorder, const struct thread_loss *loss)
+{
+	const struct json_loss told = { loss->first, loss->bytes };
+
+	for (size_t i = 0; i < recorder->targets.machines.count; i++) {
+		const struct trace_machine *machine = &recorder->targets.machines.items[i];
+
+		for (size_t k = 0; k < machine->vcpus.count; k++)
+			if (machine->vcpus.items[k].tid == loss->tid)
+				return recording_json_loss(recorder->json, machine->vm.pid,
+							   machine->vcpus.items[k].index, &told);
+	}
+	return recording_json_loss(recorder->json, 0, 0, &told);
+}
+
+static int end_json(struct recorder *recorder, const struct trace_loss *loss,
+		    struct ptvm_error *error)
+{
+	int r = look_at_clocks(recorder, JSON_AT_END);
+
+	for (size_t i = 0; i < loss->threads.count && r >= 0; i++)
+		r = tell_of_loss(recorder, &loss->threads.items[i]);
+	return r < 0 ? r : write_json(recorder, error);
 }
 
 static int write_features(struct recorder *recorder, const struct trace_loss *loss,
@@ -285,6 +374,8 @@ int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
 		r = drain_losses(&recorder->drain, ret_loss);
 	if (!r)
 		r = write_features(recorder, ret_loss, error);
+	if (!r)
+		r = end_json(recorder, ret_loss, error);
 	return drained ? drained : switched ? switched : r;
 }
 
@@ -295,6 +386,8 @@ void recorder_free(struct recorder *recorder)
 	recording_out_close(&recorder->out);
 	if (!recorder->is_written)
 		recording_directory_remove(&recorder->directory);
+	recording_json_free(recorder->json);
+	clock_watch_free(&recorder->clocks);
 	recording_events_free(&recorder->events);
 	guest_event_free(&recorder->guests);
 	record_targets_free(&recorder->targets);

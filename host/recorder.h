@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "decode/base/error.h"
+#include "host/clock_watch.h"
 #include "host/drain.h"
 #include "host/guest_event.h"
 #include "host/record_targets.h"
@@ -36,6 +37,8 @@ struct recorder {
 	struct guest_event guests;
 	struct recording_out out;
 	struct drain drain;
+	struct recording_json *json;
+	struct clock_watch clocks;
 	uint64_t snapshots; /* taken */
 	bool is_written;    /* there is something to keep */
 };

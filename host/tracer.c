@@ -273,12 +273,12 @@ static int write_trace(struct tracer *tracer, size_t queue, const struct ring_by
 	return r;
 }
 
-/* Now, of perf's clock; 0 where this kernel does not say how it comes from the TSC. */
-static uint64_t clock_now(const struct aux_ring *ring)
+uint64_t tracer_now(const struct tracer *tracer)
 {
 	struct ring_clock clock;
 
-	if (aux_ring_clock(ring, &clock) || !clock.conv.valid)
+	if (!tracer->rings.count || aux_ring_clock(&tracer->rings.items[0].aux, &clock) ||
+	    !clock.conv.valid)
 		return 0;
 	return time_conv_ns(&clock.conv, now());
 }
@@ -303,7 +303,7 @@ static int drain_trace(struct tracer *tracer, size_t queue, struct recording_out
 	*bytes += size;
 	if (tracer->is_on)
 		r = switch_ring(tracer, ring, ANY, true, error);
-	trace_loss_resumed(loss, clock_now(&ring->aux));
+	trace_loss_resumed(loss, tracer_now(tracer));
 	return r;
 }
 

@@ -100,5 +100,8 @@ int tracer_drain(struct tracer *tracer, size_t queue, struct recording_out *out,
 int tracer_snapshot(struct tracer *tracer, uint64_t size, struct recording_out *out,
 		    struct ptvm_error *error);
 
+/** Now, of perf's clock; 0 where this kernel does not say how it comes from the TSC. */
+uint64_t tracer_now(const struct tracer *tracer);
+
 /** Close all of it; accepts zeroes. */
 void tracer_close(struct tracer *tracer);

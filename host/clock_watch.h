@@ -1,0 +1,40 @@
+/* Looks at how KVM sets the TSC of vCPUs, and keeps what it was and when it changed. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/base/error.h"
+#include "host/kvm_debugfs.h"
+#include "host/recording_json.h"
+#include "host/roots.h"
+
+struct record_targets;
+
+/** Zero-initialise before use. */
+struct clock_watch {
+	struct {
+		struct watched_clock {
+			pid_t pid;
+			unsigned index;
+			struct vcpu_clock clock;
+		} * items;
+		size_t count, room;
+	} known;
+};
+
+/**
+ * Read the clocks of all vCPUs.
+ *
+ * @time_ns  now, of perf's clock; 0: not known
+ * @moment   JSON_ON_CHANGE tells only of those that are new or have changed
+ * @json     is told
+ *
+ * Returns how many it was told of, or -PTVM_NO_MEMORY. What debugfs does not show is left out.
+ */
+int clock_watch_look(struct clock_watch *watch, const struct roots *roots,
+		     const struct record_targets *targets, uint64_t time_ns,
+		     enum json_moment moment, struct recording_json *json);
+
+/** Accepts zeroes. */
+void clock_watch_free(struct clock_watch *watch);
