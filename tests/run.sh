@@ -71,7 +71,7 @@ installed()
 	rm -rf "$stage"
 	DESTDIR=$stage meson install -C "$builds/gcc" --no-rebuild || return 1
 	ptvm=$(find "$stage" -type f -name ptvm -perm -u+x) && "$ptvm" --version || return 1
-	for file in man1/ptvm.1 man1/ptvm-check.1 man1/ptvm-guest.1 man1/ptvm-script.1 bash-completion/completions/ptvm; do
+	for file in man1/ptvm{,-check,-correlate,-guest,-record,-script}.1 bash-completion/completions/ptvm; do
 		find "$stage" -path "*/$file*" | grep . || return 1
 	done
 	"$ptvm" script -i examples/vm-small --insn-trace | grep -c guest.kernel
