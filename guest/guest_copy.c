@@ -170,9 +170,8 @@ static int load_symbols(const struct guest_copy *copy, struct symbols *ret,
 	if (!r)
 		return 0;
 	return ptvm_fail(error, PTVM_BAD_INPUT,
-			 "/proc/kallsyms: no addresses: %s reads it without being root, or "
-			 "kernel.kptr_restrict is 2 in the guest",
-			 copy->channel->way->name);
+			 "/proc/kallsyms: no addresses: it was not root who read it, or "
+			 "kernel.kptr_restrict is 2 there");
 }
 
 static int plan(struct guest_copy *copy, const struct symbols *symbols, struct ptvm_error *error)
@@ -290,6 +289,8 @@ static int write_facts(struct guest_copy *copy, struct ptvm_error *error)
 
 	say(copy, "facts", 0);
 	guest_facts_read(copy->channel, &copy->head, copy->kernel_start, &copy->facts);
+	if (copy->is_bare)
+		return 0;
 	file = create(copy, "guest.json", error);
 	if (file < 0)
 		return file;

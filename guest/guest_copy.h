@@ -3,6 +3,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "decode/base/error.h"
@@ -24,6 +25,7 @@ struct guest_copy {
 	struct channel *channel;
 	const struct output_directory *directory;
 	const char *domain;
+	bool is_bare; /* leave guest.json out; set it before the first step */
 
 	const char *doing;    /* a word for people */
 	uint64_t done, total; /* bytes of that; `total` 0: not known */

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
-#include "guest/guest_copy.h"
 #include "host/cpu_model.h"
 #include "host/kernel_file.h"
 
@@ -239,15 +237,14 @@ int recording_json_loss(struct recording_json *json, pid_t pid, unsigned index,
 				      (json_int_t)loss->bytes));
 }
 
-int recording_json_kernel(struct recording_json *json, pid_t pid, const struct guest_copy *copy,
-			  const char *why)
+int recording_json_kernel(struct recording_json *json, pid_t pid, json_t *how, const char *why)
 {
 	json_t *whose = pid ? machine_entry(json, pid) : json_object_get(json->root, "host");
 
 	if (!whose)
 		return -PTVM_NO_MEMORY;
 	return set(whose, "kernel",
-		   copy ? guest_copy_json(copy) : json_pack("{s:o}", "not_copied", text(why)));
+		   how ? json_incref(how) : json_pack("{s:o}", "not_copied", text(why)));
 }
 
 static int write_new(const struct recording_json *json, int directory, struct ptvm_error *error)

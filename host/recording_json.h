@@ -6,6 +6,7 @@
  * made when something is said of it. Not for several threads at once. */
 #pragma once
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,7 +17,6 @@
 #include "host/roots.h"
 #include "host/vcpu_threads.h"
 
-struct guest_copy;
 struct recording_json;
 
 enum {
@@ -85,12 +85,12 @@ int recording_json_loss(struct recording_json *json, pid_t pid, unsigned index,
 /**
  * Tell how a kernel was copied.
  *
- * @pid   0: the host's
- * @copy  complete; NULL: it was not copied
- * @why   it was not, in a line; NULL: it was
+ * @pid  0: the host's
+ * @how  of struct kernel_copy; borrowed: what is added to it later, is told, too. NULL: it was not
+ *       copied
+ * @why  it was not, in a line; NULL: it was
  */
-int recording_json_kernel(struct recording_json *json, pid_t pid, const struct guest_copy *copy,
-			  const char *why);
+int recording_json_kernel(struct recording_json *json, pid_t pid, json_t *how, const char *why);
 
 /**
  * Write the file, which only its owner may read, in the place of an older one.

@@ -242,8 +242,8 @@ static void a_guest_that_hides_addresses_is_told_so(void **state)
 	fake_tree_file(&fixture->tree, "0000000000000000 T _stext\n0000000000000000 T _etext\n",
 		       "proc/kallsyms");
 	assert_fails(fixture, -PTVM_BAD_INPUT,
-		     "/proc/kallsyms: no addresses: mount reads it without being root, or "
-		     "kernel.kptr_restrict is 2 in the guest");
+		     "/proc/kallsyms: no addresses: it was not root who read it, or "
+		     "kernel.kptr_restrict is 2 there");
 }
 
 static void a_mount_that_shows_no_sizes_is_told_so(void **state)

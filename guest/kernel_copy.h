@@ -1,0 +1,67 @@
+/* The kernel of one machine in a recording: kcore_dir for the host, kcore_dir__PID for a guest,
+ * with kcore, kallsyms and modules, and nothing else, which is what perf can remove. It is copied
+ * before the trace begins and once more when it has ended; of the second copy only the pages of
+ * code that are not in the first one stay. */
+#pragma once
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "decode/base/error.h"
+#include "guest/guest_copy.h"
+#include "guest/kcore_changes.h"
+#include "guest/output_directory.h"
+
+/** Zero-initialise before use. */
+struct kernel_copy {
+	struct guest_copy copy; /* for those who show how far it is */
+	/* Once it is complete: */
+	char path[PATH_MAX]; /* of the directory */
+	char release[128];   /* of the kernel; "" unknown */
+	uint64_t code_bytes, kallsyms_bytes;
+	json_t *json; /* what guest.json says of a guest; for recording_json_kernel() */
+	/* And once it was copied again: */
+	struct kcore_changes changes;
+	char changes_path[PATH_MAX]; /* of the pages, a core file; "" no page changed */
+
+	struct output_directory directory;
+	bool is_again, is_begun;
+};
+
+/**
+ * Begin to copy; nothing is read yet.
+ *
+ * @channel    to the machine's files, for the host those below "/"; borrowed until the copy is
+ *             complete or has failed
+ * @recording  path of its directory
+ * @pid        of the process that runs the guest; 0: the host
+ * @domain     its name; NULL: not known
+ *
+ * Returns 0, -PTVM_BAD_USAGE (no such path can be) or -PTVM_SYSTEM.
+ */
+int kernel_copy_begin(struct kernel_copy *kernel, struct channel *channel, const char *recording,
+		      pid_t pid, const char *domain, struct ptvm_error *error);
+
+/**
+ * Do the next part, which takes seconds at most.
+ *
+ * Returns 1 while there is more to do, 0 when all is in its place, or an error as
+ * guest_copy_next(): what was begun is not there then.
+ */
+int kernel_copy_next(struct kernel_copy *kernel, struct ptvm_error *error);
+
+/**
+ * Begin to copy again, a kernel whose copy is complete; go on with kernel_copy_next().
+ *
+ * @channel  made anew, since channels work for a limited time
+ *
+ * Returns as kernel_copy_begin().
+ */
+int kernel_copy_again(struct kernel_copy *kernel, struct channel *channel,
+		      struct ptvm_error *error);
+
+/** Free everything, and remove what is not complete; accepts zeroes. */
+void kernel_copy_free(struct kernel_copy *kernel);

@@ -1,0 +1,152 @@
+#include <elf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "decode/elf_file.h"
+#include "decode/mapped_file.h"
+#include "guest/kcore_changes.h"
+#include "guest/kcore_copy.h"
+#include "tests/fake_tree.h"
+
+enum { PAGE = 4096, SCATTERED = 2 * KCORE_COPY_PIECES + 20 };
+
+static const uint64_t text = 0xffffffff81000000;
+
+struct bench {
+	struct fake_tree tree;
+	char before[128], after[128], path[128];
+};
+
+static int set_up(void **state)
+{
+	static struct bench bench;
+
+	fake_tree_init(&bench.tree);
+	(void)snprintf(bench.before, sizeof(bench.before), "%s/before", bench.tree.path);
+	(void)snprintf(bench.after, sizeof(bench.after), "%s/after", bench.tree.path);
+	(void)snprintf(bench.path, sizeof(bench.path), "%s/changes", bench.tree.path);
+	*state = &bench;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_tree_deinit(&bench->tree);
+	return 0;
+}
+
+/* A copy of one segment, of which each `step`-th page (0: none) is filled with ones. */
+static void put_copy(const struct bench *bench, const char *name, size_t pages, size_t step)
+{
+	size_t size = PAGE + pages * PAGE;
+	uint8_t *file = calloc(1, size);
+	const Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+						 ELFDATA2LSB, EV_CURRENT },
+				    .e_type = ET_CORE,
+				    .e_machine = EM_X86_64,
+				    .e_version = EV_CURRENT,
+				    .e_phoff = sizeof(header),
+				    .e_ehsize = sizeof(header),
+				    .e_phentsize = sizeof(Elf64_Phdr),
+				    .e_phnum = 1 };
+	const Elf64_Phdr load = {
+		.p_type = PT_LOAD, .p_offset = PAGE, .p_vaddr = text, .p_filesz = pages * PAGE
+	};
+
+	assert_non_null(file);
+	memcpy(file, &header, sizeof(header));
+	memcpy(file + sizeof(header), &load, sizeof(load));
+	for (size_t i = 0; step && i < pages; i += step)
+		memset(file + PAGE + i * PAGE, 1, PAGE);
+	fake_tree_bytes(&bench->tree, file, size, name);
+	free(file);
+}
+
+static void scattered_changes_are_kept_up_to_a_limit(void **state)
+{
+	struct bench *bench = *state;
+	struct kcore_changes changes;
+	struct bytes bytes;
+	struct elf_file elf;
+
+	put_copy(bench, "before/kcore", SCATTERED, 0);
+	put_copy(bench, "after/kcore", SCATTERED, 2);
+	assert_int_equal(
+		kcore_changes_write(bench->before, bench->after, bench->path, &changes, NULL), 0);
+	assert_int_equal(changes.changed, SCATTERED / 2);
+	assert_int_equal(changes.left_out, SCATTERED / 2 - KCORE_COPY_PIECES);
+	assert_int_equal(mapped_file_open(bench->path, &bytes, NULL), 0);
+	assert_int_equal(elf_file_read("changes", bytes, &elf, NULL), 0);
+	assert_int_equal(elf.segments.count, KCORE_COPY_PIECES);
+	assert_int_equal(elf.segments.items[1].address, text + 2 * PAGE);
+	assert_int_equal(bytes.data[elf.segments.items[KCORE_COPY_PIECES - 1].offset], 1);
+	elf_file_close(&elf);
+	mapped_file_close(&bytes);
+}
+
+static void a_shorter_copy_has_lost_pages(void **state)
+{
+	struct bench *bench = *state;
+	struct kcore_changes changes;
+
+	put_copy(bench, "before/kcore", 5, 0);
+	put_copy(bench, "after/kcore", 3, 0);
+	assert_int_equal(
+		kcore_changes_write(bench->before, bench->after, bench->path, &changes, NULL), 0);
+	assert_int_equal(changes.gone, 2);
+	assert_int_equal(changes.changed + changes.added, 0);
+	assert_int_not_equal(access(bench->path, F_OK), 0);
+}
+
+static void what_is_no_copy_is_refused(void **state)
+{
+	struct bench *bench = *state;
+	struct kcore_changes changes;
+
+	put_copy(bench, "before/kcore", 5, 0);
+	assert_int_equal(
+		kcore_changes_write(bench->before, bench->after, bench->path, &changes, NULL),
+		-PTVM_SYSTEM);
+	fake_tree_file(&bench->tree, "no ELF", "after/kcore");
+	assert_int_equal(
+		kcore_changes_write(bench->before, bench->after, bench->path, &changes, NULL),
+		-PTVM_BAD_INPUT);
+}
+
+static void a_file_in_the_way_stays(void **state)
+{
+	struct bench *bench = *state;
+	struct kcore_changes changes;
+
+	put_copy(bench, "before/kcore", 5, 0);
+	put_copy(bench, "after/kcore", 5, 1);
+	fake_tree_file(&bench->tree, "mine", "changes");
+	assert_int_equal(
+		kcore_changes_write(bench->before, bench->after, bench->path, &changes, NULL),
+		-PTVM_SYSTEM);
+	assert_int_equal(access(bench->path, F_OK), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(scattered_changes_are_kept_up_to_a_limit),
+		TEST(a_shorter_copy_has_lost_pages),
+		TEST(what_is_no_copy_is_refused),
+		TEST(a_file_in_the_way_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
