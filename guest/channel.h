@@ -2,6 +2,7 @@
  * lie: a channel never gives more than was asked for, nor goes on for longer than its time. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,7 @@ struct channel_way {
 		    struct ptvm_error *error);
 	void (*close)(struct channel *channel);
 	void (*free)(struct channel *channel);
+	bool is_code_only; /* its /proc/kcore has nothing but code */
 };
 
 /** The beginning of what a way keeps. */

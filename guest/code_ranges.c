@@ -10,7 +10,7 @@
 /* A hole as large as NEAR is copied rather than described. */
 enum { PAGE = 4096, NEAR = 16 * PAGE };
 
-static int add(struct code_ranges *ranges, uint64_t start, uint64_t end)
+int code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end)
 {
 	uint64_t last = (end - 1) | (PAGE - 1);
 	struct code_range range = { start & ~(uint64_t)(PAGE - 1),
@@ -28,7 +28,7 @@ static int compare(const void *a, const void *b)
 	return (left->start > right->start) - (left->start < right->start);
 }
 
-static void join(struct code_ranges *ranges)
+void code_ranges_join(struct code_ranges *ranges)
 {
 	struct code_range *kept = ranges->items, *next;
 
@@ -50,7 +50,7 @@ static int add_symbols(const struct symbols *symbols, struct code_ranges *ranges
 
 	for (; symbol < symbols->items + symbols->count && !r; symbol++)
 		if (symbol->module && symbol->start >= ranges->kernel_start)
-			r = add(ranges, symbol->start, symbol->start + 1);
+			r = code_ranges_add(ranges, symbol->start, symbol->start + 1);
 	return r;
 }
 
@@ -67,13 +67,13 @@ int code_ranges_find(const struct symbols *symbols, const struct modules *module
 				 "/proc/kallsyms: no kernel text from %#" PRIx64 " to %#" PRIx64,
 				 start, end);
 	ret->kernel_start = start;
-	r = add(ret, start, end);
+	r = code_ranges_add(ret, start, end);
 	for (size_t i = 0; i < modules->count && !r; i++)
-		r = add(ret, modules->items[i].start, modules->items[i].end);
+		r = code_ranges_add(ret, modules->items[i].start, modules->items[i].end);
 	if (!r)
 		r = add_symbols(symbols, ret);
 	if (!r && ret->count)
-		join(ret);
+		code_ranges_join(ret);
 	return r;
 }
 

@@ -30,5 +30,13 @@ struct code_ranges {
 int code_ranges_find(const struct symbols *symbols, const struct modules *modules,
 		     struct code_ranges *ret, struct ptvm_error *error);
 
+/**
+ * Append the pages of [`start`, `end`), which is not empty. Returns 0 or -PTVM_NO_MEMORY.
+ */
+int code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end);
+
+/** Sort, and make ranges that are near each other one. There must be one. */
+void code_ranges_join(struct code_ranges *ranges);
+
 /** Free everything. */
 void code_ranges_free(struct code_ranges *ranges);

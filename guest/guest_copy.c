@@ -174,12 +174,24 @@ static int load_symbols(const struct guest_copy *copy, struct symbols *ret,
 			 "kernel.kptr_restrict is 2 there");
 }
 
+/* All of a kcore that has nothing but code: also what has no symbols. */
+static int widen(struct code_ranges *ranges)
+{
+	int r = code_ranges_add(ranges, ranges->kernel_start, UINT64_MAX);
+
+	if (!r)
+		code_ranges_join(ranges);
+	return r;
+}
+
 static int plan(struct guest_copy *copy, const struct symbols *symbols, struct ptvm_error *error)
 {
 	_cleanup_(code_ranges_free) struct code_ranges ranges = { 0 };
 	char path[PATH_MAX];
 	int r = code_ranges_find(symbols, &copy->modules, &ranges, error);
 
+	if (!r && copy->channel->way->is_code_only)
+		r = widen(&ranges);
 	if (!r)
 		r = read_head(copy, error);
 	if (!r)

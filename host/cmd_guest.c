@@ -10,31 +10,54 @@
 
 #include "decode/base/options.h"
 #include "guest/channel.h"
-#include "guest/channel_mount.h"
-#include "guest/channel_ssh.h"
 #include "guest/guest_copy.h"
 #include "guest/output_directory.h"
-#include "host/domain.h"
-#include "host/guest_agent.h"
+#include "host/guest_way.h"
 
 struct guest_args {
 	const char *domain, *via, *uri, *output;
 };
 
-/* What the agent is reached by. */
-struct agent_context {
-	struct domain_link *link;
-	struct domain domain;
-	struct guest_agent agent;
-};
+/* A longer list of ways is not meant. */
+enum { WAY_BYTES = 4096 };
+
+/* Take the first of a list's words, which commas part; empty where it is too long. */
+static void take_way(const char **list, char word[WAY_BYTES])
+{
+	size_t length = strcspn(*list, ",");
+
+	(void)snprintf(word, WAY_BYTES, "%.*s", length < WAY_BYTES ? (int)length : 0, *list);
+	*list += length + ((*list)[length] == ',');
+}
+
+static int check_ways(const struct guest_args *args, struct ptvm_error *error)
+{
+	const char *list = args->via;
+	char via[WAY_BYTES];
+
+	do {
+		take_way(&list, via);
+		if (!guest_way_is_known(via))
+			return ptvm_fail(error, PTVM_BAD_USAGE,
+					 "--via takes agent, ssh=[USER@]HOST, mount=DIR or memory, "
+					 "not '%s'",
+					 via);
+		if (!args->domain && guest_way_needs_domain(via))
+			return ptvm_fail(error, PTVM_BAD_USAGE,
+					 "which guest? name it with --domain, or a way to it with "
+					 "--via");
+	} while (*list);
+	return 0;
+}
 
 static int parse_options(struct guest_args *args, int argc, char **argv, struct ptvm_error *error)
 {
 	const struct option_row rows[] = {
 		{ 0, "domain", OPT_STRING, &args->domain, "NAME",
 		  "the guest: a libvirt domain by name, UUID or id" },
-		{ 0, "via", OPT_STRING, &args->via, "WAY",
-		  "how its files are read: agent (the default), ssh=[USER@]HOST or mount=DIR" },
+		{ 0, "via", OPT_STRING, &args->via, "WAY[,WAY]...",
+		  "how its files are read: agent (the default), ssh=[USER@]HOST, mount=DIR or "
+		  "memory" },
 		{ 'c', "connect", OPT_STRING, &args->uri, "URI",
 		  "libvirt to talk to (default: $LIBVIRT_DEFAULT_URI, then qemu:///system)" },
 		{ 'o', "output", OPT_STRING, &args->output, "DIR",
@@ -53,39 +76,7 @@ static int parse_options(struct guest_args *args, int argc, char **argv, struct 
 		return left;
 	if (left > 0)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "unexpected argument '%s'", argv[1]);
-	if (!args->domain && !strcmp(args->via, "agent"))
-		return ptvm_fail(error, PTVM_BAD_USAGE,
-				 "which guest? name it with --domain, or a way to it with --via");
-	return 0;
-}
-
-static int reach_agent(const struct guest_args *args, struct agent_context *context,
-		       struct channel **ret, struct ptvm_error *error)
-{
-	int r = domain_link_open(args->uri, false, &context->link, error);
-
-	if (!r)
-		r = domain_find(context->link, args->domain, &context->domain, error);
-	if (r)
-		return r;
-	if (!context->domain.is_running)
-		return ptvm_fail(error, PTVM_NOT_FOUND, "domain '%s' is %s", context->domain.name,
-				 context->domain.state);
-	context->agent = (struct guest_agent){ context->link, context->domain.uuid };
-	return guest_agent_channel(&context->agent, ret);
-}
-
-static int reach(const struct guest_args *args, struct agent_context *context, struct channel **ret,
-		 struct ptvm_error *error)
-{
-	if (!strcmp(args->via, "agent"))
-		return reach_agent(args, context, ret, error);
-	if (!strncmp(args->via, "ssh=", 4))
-		return channel_ssh_new(args->via + 4, ret, error);
-	if (!strncmp(args->via, "mount=", 6))
-		return channel_mount_new(args->via + 6, ret, error);
-	return ptvm_fail(error, PTVM_BAD_USAGE,
-			 "--via takes agent, ssh=[USER@]HOST or mount=DIR, not '%s'", args->via);
+	return check_ways(args, error);
 }
 
 static double seconds(void)
@@ -128,6 +119,7 @@ static void hold_signals(sigset_t *ret)
 	(void)sigprocmask(SIG_BLOCK, ret, NULL);
 }
 
+/* Returns 0, -PTVM_END when it was interrupted, or an error. */
 static int copy_all(struct guest_copy *copy, double begin, struct ptvm_error *error)
 {
 	const struct timespec at_once = { 0 };
@@ -139,7 +131,7 @@ static int copy_all(struct guest_copy *copy, double begin, struct ptvm_error *er
 		show_progress(copy, begin);
 		r = guest_copy_next(copy, error);
 		if (r >= 0 && sigtimedwait(&ending, NULL, &at_once) > 0)
-			r = ptvm_fail(error, PTVM_SYSTEM, "interrupted");
+			r = -PTVM_END;
 	} while (r > 0);
 	end_progress();
 	return r;
@@ -176,20 +168,49 @@ static int copy_guest(const struct guest_args *args, struct channel *channel, co
 	return r;
 }
 
+static int copy_by(const char *via, const struct guest_args *args, struct ptvm_error *error)
+{
+	struct guest_way way;
+	int r;
+
+	if (guest_way_asks_monitor(via))
+		(void)fprintf(stderr,
+			      "ptvm guest: this asks QEMU's monitor for registers and where memory "
+			      "is; libvirt notes it and calls the domain tainted\n");
+	r = guest_way_open(via, args->uri, args->domain, &way, error);
+	if (!r)
+		r = copy_guest(args, way.channel, way.link ? way.domain.name : args->domain, error);
+	guest_way_close(&way);
+	return r;
+}
+
+/* Try one way after the other; what the last one says is what ptvm says. */
+static int copy_by_any(const struct guest_args *args, struct ptvm_error *error)
+{
+	const char *list = args->via;
+	struct ptvm_error why;
+	char via[WAY_BYTES];
+	int r;
+
+	do {
+		take_way(&list, via);
+		why = (struct ptvm_error){ 0 };
+		r = copy_by(via, args, &why);
+		if (!r)
+			return 0;
+		if (r == -PTVM_END)
+			return ptvm_fail(error, PTVM_SYSTEM, "interrupted");
+		if (*list)
+			(void)fprintf(stderr, "ptvm guest: by %s: %s\n", via,
+				      why.code ? why.message : "out of memory");
+	} while (*list);
+	return why.code ? ptvm_fail(error, why.code, "%s", why.message) : r;
+}
+
 int cmd_guest(int argc, char **argv, struct ptvm_error *error)
 {
 	struct guest_args args = { .via = "agent", .output = "ptvm.guest" };
-	struct agent_context context = { 0 };
-	struct channel *channel = NULL;
-	int r;
+	int r = parse_options(&args, argc, argv, error);
 
-	r = parse_options(&args, argc, argv, error);
-	if (!r)
-		r = reach(&args, &context, &channel, error);
-	if (!r)
-		r = copy_guest(&args, channel, context.link ? context.domain.name : args.domain,
-			       error);
-	channel_free(channel);
-	domain_link_close(context.link);
-	return r;
+	return r ? r : copy_by_any(&args, error);
 }

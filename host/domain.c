@@ -161,3 +161,34 @@ int domain_agent_ask(struct domain_link *link, const char *uuid, const char *com
 	*ret_reply = reply;
 	return 0;
 }
+
+int domain_monitor_ask(struct domain_link *link, const char *uuid, const char *command,
+		       char **ret_reply, struct ptvm_error *error)
+{
+	const struct libvirt_calls *vir = &link->vir;
+	_cleanup_looked_up_ struct looked_up found = { vir, vir->virDomainLookupByUUIDString(
+								    link->connection, uuid) };
+	char *reply = NULL;
+	int r = -1;
+
+	if (found.domain)
+		r = vir->virDomainQemuMonitorCommand(found.domain, command, &reply,
+						     VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP);
+	if (r < 0 || !reply)
+		return fail(link, error, "QEMU's monitor");
+	*ret_reply = reply;
+	return 0;
+}
+
+int domain_memory_read(struct domain_link *link, const char *uuid, uint64_t address, void *data,
+		       size_t size, struct ptvm_error *error)
+{
+	const struct libvirt_calls *vir = &link->vir;
+	_cleanup_looked_up_ struct looked_up found = { vir, vir->virDomainLookupByUUIDString(
+								    link->connection, uuid) };
+
+	if (!found.domain ||
+	    vir->virDomainMemoryPeek(found.domain, address, size, data, VIR_MEMORY_PHYSICAL) < 0)
+		return fail(link, error, "guest memory");
+	return 0;
+}

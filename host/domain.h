@@ -3,6 +3,8 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "decode/base/error.h"
 
@@ -56,3 +58,26 @@ int domain_find(struct domain_link *link, const char *name, struct domain *ret,
  */
 int domain_agent_ask(struct domain_link *link, const char *uuid, const char *command,
 		     char **ret_reply, struct ptvm_error *error);
+
+/**
+ * Give a command to the monitor of a running domain's QEMU, for people ("info registers").
+ *
+ * libvirt notes that somebody did, and calls the domain tainted (custom-monitor): only where the
+ * user asked for it.
+ *
+ * @link       not read-only
+ * @uuid       of the domain
+ * @ret_reply  what it prints; free() it
+ *
+ * Returns 0 or -PTVM_SYSTEM.
+ */
+int domain_monitor_ask(struct domain_link *link, const char *uuid, const char *command,
+		       char **ret_reply, struct ptvm_error *error);
+
+/**
+ * Read `size` bytes, 4 MiB at most, of a guest's physical memory. That it is memory there must be
+ * known: reading devices has effects.
+ * Returns 0 or -PTVM_SYSTEM.
+ */
+int domain_memory_read(struct domain_link *link, const char *uuid, uint64_t address, void *data,
+		       size_t size, struct ptvm_error *error);

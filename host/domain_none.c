@@ -32,3 +32,15 @@ int domain_agent_ask(struct domain_link *link, const char *uuid, const char *com
 {
 	return refuse(error);
 }
+
+int domain_monitor_ask(struct domain_link *link, const char *uuid, const char *command,
+		       char **ret_reply, struct ptvm_error *error)
+{
+	return refuse(error);
+}
+
+int domain_memory_read(struct domain_link *link, const char *uuid, uint64_t address, void *data,
+		       size_t size, struct ptvm_error *error)
+{
+	return refuse(error);
+}

@@ -24,7 +24,9 @@
 	call(virDomainLookupByID);                                                                 \
 	call(virDomainLookupByName);                                                               \
 	call(virDomainLookupByUUIDString);                                                         \
+	call(virDomainMemoryPeek);                                                                 \
 	call(virDomainQemuAgentCommand);                                                           \
+	call(virDomainQemuMonitorCommand);                                                         \
 	call(virGetLastErrorMessage);                                                              \
 	call(virSetErrorFunc)
 

@@ -90,7 +90,9 @@ def test_mistakes_get_one_sentence():
 
 def test_guest_says_which_way_it_wants():
     refused(["guest"], "ptvm guest: which guest? name it with --domain, or a way to it with --via")
-    refused(["guest", "--via", "wire"], "ptvm guest: --via takes agent, ssh=[USER@]HOST or mount=DIR, not 'wire'")
+    refused(["guest", "--via", "wire"], "ptvm guest: --via takes agent, ssh=[USER@]HOST, mount=DIR or memory, not 'wire'")
+    refused(["guest", "--via", "mount=/,wire"], "ptvm guest: --via takes agent, ssh=[USER@]HOST, mount=DIR or memory, not 'wire'")
+    refused(["guest", "--via", "memory"], "ptvm guest: which guest? name it with --domain, or a way to it with --via")
     refused(["guest", "--via", "ssh="], "ptvm guest: ssh: no host is named")
 
 
@@ -100,6 +102,15 @@ def test_a_guest_that_is_not_there_leaves_nothing():
         equal((run.returncode, run.stdout), (1, ""))
         assert run.stderr.startswith("ptvm guest: /proc/kallsyms: "), run.stderr
         equal(os.listdir(place), [])
+
+
+def test_one_way_to_a_guest_is_tried_after_the_other():
+    with tempfile.TemporaryDirectory() as place:
+        run = ptvm("guest", "--via", f"mount={place}/no,mount={place}", "-o", f"{place}/copy")
+        equal(run.returncode, 1)
+        first, second = run.stderr.splitlines()
+        assert first.startswith(f"ptvm guest: by mount={place}/no: {place}/no: No such file"), run.stderr
+        assert second.startswith("ptvm guest: /proc/kallsyms: "), run.stderr
 
 
 def test_a_recording_that_is_not_there_is_a_failure():

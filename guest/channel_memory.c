@@ -1,0 +1,157 @@
+#include "guest/channel_memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/base/cleanup.h"
+#include "decode/text.h"
+#include "guest/guest_copy.h"
+#include "guest/guest_kernel.h"
+#include "guest/memory_kcore.h"
+#include "guest/module_list.h"
+#include "guest/module_symbols.h"
+
+struct channel_memory {
+	struct channel channel;
+	struct guest_kernel kernel;
+	struct text text;          /* of the open file */
+	struct memory_kcore kcore; /* if it is that */
+};
+
+static void print_symbols(const struct guest_kernel *kernel, struct text *text)
+{
+	struct kallsyms_place place = { 0 };
+	struct kallsyms_symbol symbol;
+	char line[sizeof(symbol.name) + 32];
+
+	while (kallsyms_tables_next(&kernel->symbols, &place, &symbol) &&
+	       text->size <= GUEST_KALLSYMS_BYTES) {
+		(void)snprintf(line, sizeof(line), "%016" PRIx64 " %c %s\n", symbol.address,
+			       symbol.type, symbol.name);
+		text_puts(text, line);
+	}
+}
+
+static int make_kallsyms(struct channel_memory *memory, struct ptvm_error *error)
+{
+	_cleanup_(module_list_free) struct module_list list = { 0 };
+	int r;
+
+	print_symbols(&memory->kernel, &memory->text);
+	r = module_list_find(&memory->kernel.walk, memory->kernel.image_end, &list, error);
+	for (size_t i = 0; i < list.count && !r && memory->text.size <= GUEST_KALLSYMS_BYTES; i++)
+		r = module_symbols_print(&memory->kernel.walk, &list.items[i], &memory->text);
+	return r;
+}
+
+static int make_modules(struct channel_memory *memory, struct ptvm_error *error)
+{
+	_cleanup_(module_list_free) struct module_list list = { 0 };
+	int r = module_list_find(&memory->kernel.walk, memory->kernel.image_end, &list, error);
+
+	if (!r)
+		module_list_print(&list, &memory->text);
+	return r;
+}
+
+static int make_kcore(struct channel_memory *memory, struct ptvm_error *error)
+{
+	return memory_kcore_make(&memory->kernel, &memory->kcore, error);
+}
+
+static int make_notes(struct channel_memory *memory, struct ptvm_error *error)
+{
+	const struct guest_kernel *kernel = &memory->kernel;
+	uint64_t start = guest_kernel_symbol(kernel, "__start_notes");
+	uint64_t end = guest_kernel_symbol(kernel, "__stop_notes");
+	struct bytes notes = bytes_slice(kernel->image.bytes, start - kernel->image.address,
+					 end > start ? end - start : 0);
+
+	text_add(&memory->text, (const char *)notes.data, notes.size);
+	return 0;
+}
+
+static void memory_close(struct channel *channel)
+{
+	struct channel_memory *memory = (struct channel_memory *)channel;
+
+	text_free(&memory->text);
+	memory_kcore_free(&memory->kcore);
+}
+
+static int memory_open(struct channel *channel, const char *path, struct ptvm_error *error)
+{
+	static const struct {
+		const char *path;
+		int (*make)(struct channel_memory *memory, struct ptvm_error *error);
+	} files[] = {
+		{ "/proc/kallsyms", make_kallsyms },
+		{ "/proc/modules", make_modules },
+		{ "/proc/kcore", make_kcore },
+		{ "/sys/kernel/notes", make_notes },
+	};
+	struct channel_memory *memory = (struct channel_memory *)channel;
+	int r;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		if (strcmp(files[i].path, path))
+			continue;
+		page_walk_forget(&memory->kernel.walk);
+		r = files[i].make(memory, error);
+		if (!r && memory->text.failed)
+			r = -PTVM_NO_MEMORY;
+		if (r)
+			memory_close(channel);
+		return r;
+	}
+	return ptvm_fail(error, PTVM_NOT_FOUND, "%s: cannot be made of the guest's memory", path);
+}
+
+static int memory_read(struct channel *channel, uint64_t offset, void *data, size_t size,
+		       struct ptvm_error *error)
+{
+	struct channel_memory *memory = (struct channel_memory *)channel;
+	struct bytes text = { (const uint8_t *)memory->text.data, memory->text.size };
+	struct bytes part = bytes_slice(text, offset, size);
+
+	if (memory->kcore.code.count)
+		return memory_kcore_read(&memory->kcore, &memory->kernel, offset, data, size,
+					 error);
+	if (part.size)
+		memcpy(data, part.data, part.size);
+	return (int)part.size;
+}
+
+static void memory_free(struct channel *channel)
+{
+	guest_kernel_free(&((struct channel_memory *)channel)->kernel);
+	free(channel);
+}
+
+static const struct channel_way memory_way = {
+	.name = "memory",
+	.open = memory_open,
+	.read = memory_read,
+	.close = memory_close,
+	.free = memory_free,
+	.is_code_only = true,
+};
+
+int channel_memory_new(const struct guest_memory *memory, const struct page_root *roots,
+		       size_t count, struct channel **ret, struct ptvm_error *error)
+{
+	struct channel_memory *channel = calloc(1, sizeof(*channel));
+	int r;
+
+	if (!channel)
+		return -PTVM_NO_MEMORY;
+	channel_init(&channel->channel, &memory_way);
+	r = guest_kernel_find(memory, roots, count, &channel->kernel, error);
+	if (r)
+		channel_free(&channel->channel);
+	else
+		*ret = &channel->channel;
+	return r;
+}

@@ -1,0 +1,169 @@
+#include "guest/memory_kcore.h"
+
+#include <elf.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "guest/guest_kernel.h"
+#include "guest/kcore_head.h"
+
+enum {
+	PAGE = 4096,
+	NOTE_NAME_BYTES = 12, /* "VMCOREINFO", padded */
+	NOTE_BYTES = sizeof(Elf64_Nhdr) + NOTE_NAME_BYTES + KCORE_NOTE_BYTES,
+	MOST_PIECES = (KCORE_HEAD_BYTES - PAGE - NOTE_BYTES) / sizeof(Elf64_Phdr),
+};
+
+static bool is_code(const struct page_run *run)
+{
+	return run->is_executable && run->is_supervisor;
+}
+
+static int find_code(struct guest_kernel *kernel, struct code_ranges *ret, struct ptvm_error *error)
+{
+	uint64_t start = guest_kernel_symbol(kernel, "_stext");
+	uint64_t end = guest_kernel_symbol(kernel, "_etext"), at = kernel->image_end;
+	struct page_run run;
+	int r;
+
+	if (start < kernel->image.address || end <= start || end > kernel->image_end)
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "no kernel text from %#" PRIx64 " to %#" PRIx64, start, end);
+	r = code_ranges_add(ret, start, end);
+	while (!r && (r = page_walk_next(&kernel->walk, at, kernel_image_last, &run, error)) > 0) {
+		at = run.address + run.size;
+		r = is_code(&run) ? code_ranges_add(ret, run.address, at) : 0;
+	}
+	if (r)
+		return r;
+	code_ranges_join(ret);
+	if (ret->count > MOST_PIECES)
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "the kernel has more than %d pieces of code", (int)MOST_PIECES);
+	return 0;
+}
+
+/* Headers of the note and of each piece. */
+static void add_headers(struct memory_kcore *kcore)
+{
+	size_t count = kcore->code.count + 1;
+	const Elf64_Ehdr file = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_CORE,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(file),
+		.e_ehsize = sizeof(file),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = (Elf64_Half)count,
+	};
+	Elf64_Phdr header = { .p_type = PT_NOTE,
+			      .p_offset = sizeof(file) + count * sizeof(header),
+			      .p_filesz = NOTE_BYTES };
+	uint64_t offset = KCORE_HEAD_BYTES;
+
+	text_add(&kcore->head, (const char *)&file, sizeof(file));
+	text_add(&kcore->head, (const char *)&header, sizeof(header));
+	for (size_t i = 0; i < kcore->code.count; i++) {
+		const struct code_range *range = &kcore->code.items[i];
+
+		header = (Elf64_Phdr){ .p_type = PT_LOAD,
+				       .p_offset = offset,
+				       .p_vaddr = range->start,
+				       .p_filesz = range->end - range->start };
+		offset += header.p_filesz;
+		text_add(&kcore->head, (const char *)&header, sizeof(header));
+	}
+}
+
+/* What the kernel keeps for crash dumps, where a variable points to it; empty where none does. */
+static void add_note(struct guest_kernel *kernel, struct text *head)
+{
+	const char name[NOTE_NAME_BYTES] = "VMCOREINFO";
+	char content[KCORE_NOTE_BYTES + 1] = { 0 };
+	Elf64_Nhdr note = { .n_namesz = sizeof("VMCOREINFO") };
+	uint64_t variable = guest_kernel_symbol(kernel, "vmcoreinfo_data"), address = 0;
+
+	if (variable)
+		(void)page_walk_read(&kernel->walk, variable, &address, sizeof(address), NULL);
+	if (address)
+		(void)page_walk_read(&kernel->walk, address, content, KCORE_NOTE_BYTES, NULL);
+	note.n_descsz = (Elf64_Word)strlen(content);
+	text_add(head, (const char *)&note, sizeof(note));
+	text_add(head, name, sizeof(name));
+	text_add(head, content, KCORE_NOTE_BYTES);
+}
+
+int memory_kcore_make(struct guest_kernel *kernel, struct memory_kcore *ret,
+		      struct ptvm_error *error)
+{
+	int r = find_code(kernel, &ret->code, error);
+
+	if (r)
+		return r;
+	add_headers(ret);
+	add_note(kernel, &ret->head);
+	while (ret->head.size < KCORE_HEAD_BYTES && !ret->head.failed)
+		text_putc(&ret->head, '\0');
+	return ret->head.failed ? -PTVM_NO_MEMORY : 0;
+}
+
+/* The pages from `address` on, where they are code. */
+static int read_code(struct guest_kernel *kernel, uint64_t address, uint8_t *data, size_t size,
+		     struct ptvm_error *error)
+{
+	uint64_t at = address, end = address + size;
+	struct page_run run;
+	int r;
+
+	memset(data, 0, size);
+	while ((r = page_walk_next(&kernel->walk, at, end, &run, error)) > 0) {
+		at = run.address + run.size;
+		if (is_code(&run))
+			r = page_walk_read(&kernel->walk, run.address,
+					   data + (run.address - address), run.size, error);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
+static int read_piece(const struct memory_kcore *kcore, struct guest_kernel *kernel,
+		      uint64_t offset, void *data, size_t size, struct ptvm_error *error)
+{
+	uint64_t length;
+	int r;
+
+	for (size_t i = 0; i < kcore->code.count; i++, offset -= length) {
+		const struct code_range *range = &kcore->code.items[i];
+
+		length = range->end - range->start;
+		if (offset >= length)
+			continue;
+		if (size > length - offset)
+			size = length - offset;
+		r = read_code(kernel, range->start + offset, data, size, error);
+		return r ? r : (int)size;
+	}
+	return 0;
+}
+
+int memory_kcore_read(const struct memory_kcore *kcore, struct guest_kernel *kernel,
+		      uint64_t offset, void *data, size_t size, struct ptvm_error *error)
+{
+	const struct bytes head = { (const uint8_t *)kcore->head.data, kcore->head.size };
+	struct bytes part = bytes_slice(head, offset, size);
+
+	if (offset >= head.size)
+		return read_piece(kcore, kernel, offset - head.size, data, size, error);
+	memcpy(data, part.data, part.size);
+	return (int)part.size;
+}
+
+void memory_kcore_free(struct memory_kcore *kcore)
+{
+	text_free(&kcore->head);
+	code_ranges_free(&kcore->code);
+}

@@ -1,0 +1,93 @@
+#include "host/guest_way.h"
+
+#include <string.h>
+
+#include "guest/channel.h"
+#include "guest/channel_memory.h"
+#include "guest/channel_mount.h"
+#include "guest/channel_ssh.h"
+
+static bool is_agent(const char *via)
+{
+	return !strcmp(via, "agent");
+}
+
+static bool is_memory(const char *via)
+{
+	return !strcmp(via, "memory");
+}
+
+/* What follows `name`, which ends with a `=`; NULL where it is another way. */
+static const char *argument(const char *via, const char *name)
+{
+	return strncmp(via, name, strlen(name)) ? NULL : via + strlen(name);
+}
+
+bool guest_way_is_known(const char *via)
+{
+	return is_agent(via) || is_memory(via) || argument(via, "ssh=") || argument(via, "mount=");
+}
+
+bool guest_way_needs_domain(const char *via)
+{
+	return is_agent(via) || is_memory(via);
+}
+
+bool guest_way_asks_monitor(const char *via)
+{
+	return is_memory(via);
+}
+
+static int find_domain(const char *uri, const char *name, struct guest_way *way,
+		       struct ptvm_error *error)
+{
+	int r = domain_link_open(uri, false, &way->link, error);
+
+	if (!r)
+		r = domain_find(way->link, name, &way->domain, error);
+	if (!r && !way->domain.is_running)
+		r = ptvm_fail(error, PTVM_NOT_FOUND, "domain '%s' is %s", way->domain.name,
+			      way->domain.state);
+	return r;
+}
+
+static int open_agent(struct guest_way *way)
+{
+	way->agent = (struct guest_agent){ way->link, way->domain.uuid };
+	return guest_agent_channel(&way->agent, &way->channel);
+}
+
+static int open_memory(struct guest_way *way, struct ptvm_error *error)
+{
+	const struct roots roots = roots_here();
+	struct guest_memory reader = vm_memory_reader(&way->memory);
+	int r = vm_memory_open(&roots, way->link, way->domain.uuid, &way->memory, error);
+
+	if (r)
+		return r;
+	return channel_memory_new(&reader, way->memory.page_roots, way->memory.root_count,
+				  &way->channel, error);
+}
+
+int guest_way_open(const char *via, const char *uri, const char *domain, struct guest_way *ret,
+		   struct ptvm_error *error)
+{
+	int r = 0;
+
+	*ret = (struct guest_way){ .memory.file = -1 };
+	if (argument(via, "ssh="))
+		return channel_ssh_new(argument(via, "ssh="), &ret->channel, error);
+	if (argument(via, "mount="))
+		return channel_mount_new(argument(via, "mount="), &ret->channel, error);
+	r = find_domain(uri, domain, ret, error);
+	if (r)
+		return r;
+	return is_agent(via) ? open_agent(ret) : open_memory(ret, error);
+}
+
+void guest_way_close(struct guest_way *way)
+{
+	channel_free(way->channel);
+	vm_memory_close(&way->memory);
+	domain_link_close(way->link);
+}

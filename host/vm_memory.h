@@ -1,0 +1,48 @@
+/* The memory of a domain's guest, read from outside: out of QEMU's process where we may, else
+ * through libvirt. Where it is and what page tables are in use is told by QEMU's monitor. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decode/base/error.h"
+#include "guest/guest_kernel.h"
+#include "guest/guest_memory.h"
+#include "host/monitor_text.h"
+#include "host/roots.h"
+
+struct domain_link;
+
+enum { VM_MEMORY_RANGES = 128 };
+
+struct vm_memory {
+	struct domain_link *link;
+	const char *uuid;
+	int file;     /* /proc/PID/mem; -1: by libvirt */
+	size_t count; /* of ranges; others are not looked at */
+	struct vm_memory_range {
+		struct monitor_range guest;
+		uint64_t address; /* in the process */
+	} ranges[VM_MEMORY_RANGES];
+	size_t root_count;
+	struct page_root page_roots[GUEST_KERNEL_ROOTS];
+};
+
+/**
+ * Ask for all of it. The guest is neither stopped nor asked.
+ *
+ * @link  not read-only; borrowed, as `uuid` is, until vm_memory_close()
+ * @uuid  of a running domain
+ * @ret   release with vm_memory_close(), also after a failure
+ *
+ * Returns 0, -PTVM_NOT_FOUND (no vCPU in 64-bit mode, or no memory), -PTVM_BAD_USAGE (encrypted
+ * memory) or -PTVM_SYSTEM.
+ */
+int vm_memory_open(const struct roots *roots, struct domain_link *link, const char *uuid,
+		   struct vm_memory *ret, struct ptvm_error *error);
+
+/** What reads it; `memory` must stay where it is meanwhile. */
+struct guest_memory vm_memory_reader(struct vm_memory *memory);
+
+/** Accepts what vm_memory_open() left. */
+void vm_memory_close(struct vm_memory *memory);

@@ -1,0 +1,29 @@
+/* A Linux kernel in a guest's memory: text, symbols, two modules, and what crash dumps are told. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tests/fake_memory.h"
+
+#define FAKE_LINUX_START 0xffffffff96000000 /* _stext */
+#define FAKE_LINUX_MODULES 0xffffffffc0000000
+enum {
+	FAKE_LINUX_TEXT_BYTES = 0x3e60, /* _etext - _stext; the page after it is executable too */
+	FAKE_LINUX_SYMBOLS = 1200,
+};
+
+struct fake_linux {
+	struct fake_memory memory;
+	uint64_t user_root; /* page tables with one page of the kernel, next to memory.root */
+	uint8_t *text;      /* in memory.data */
+};
+
+/** Make it. */
+void fake_linux_init(struct fake_linux *guest, bool is_5_level);
+
+/** The byte of text that it has at `address`. */
+uint8_t fake_linux_byte(uint64_t address);
+
+/** Free it. */
+void fake_linux_deinit(struct fake_linux *guest);

@@ -1,0 +1,204 @@
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/elf_file.h"
+#include "decode/mapped_file.h"
+#include "guest/channel_memory.h"
+#include "guest/guest_copy.h"
+#include "guest/guest_kernel.h"
+#include "guest/output_directory.h"
+#include "tests/fake_linux.h"
+#include "tests/fake_tree.h"
+
+struct fixture {
+	struct fake_linux guest;
+	struct channel *channel;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	fake_linux_init(&fixture->guest, false);
+	assert_int_equal(channel_memory_new(&fixture->guest.memory.reader,
+					    &fixture->guest.memory.root, 1, &fixture->channel,
+					    NULL),
+			 0);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	channel_free(fixture->channel);
+	fake_linux_deinit(&fixture->guest);
+	free(fixture);
+	return 0;
+}
+
+static void assert_text(struct channel *channel, const char *path, const char *wanted)
+{
+	char text[65536];
+
+	assert_true(channel_read_text(channel, path, text, sizeof(text), NULL) > 0);
+	assert_non_null(strstr(text, wanted));
+}
+
+static void symbols_are_those_of_the_kernel_and_its_modules(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_text(fixture->channel, "/proc/kallsyms",
+		    "0000000000001000 A per_cpu_1\n"
+		    "ffffffff96000000 T _stext\n"
+		    "ffffffff96000010 t fn_3\n");
+	assert_text(fixture->channel, "/proc/kallsyms",
+		    "ffffffff96012000 D vmcoreinfo_data\n"
+		    "ffffffffc0005000 t start\t[module_1]\n");
+	assert_text(fixture->channel, "/proc/modules",
+		    "module_1 12288 - - Live 0xffffffffc0005000\n"
+		    "module_0 12288 - - Live 0xffffffffc0000000\n");
+}
+
+static void other_files_are_not_there(void **state)
+{
+	struct fixture *fixture = *state;
+	struct ptvm_error error = { 0 };
+
+	assert_int_equal(channel_open(fixture->channel, "/proc/stat", &error), -PTVM_NOT_FOUND);
+	assert_string_equal(error.message, "/proc/stat: cannot be made of the guest's memory");
+}
+
+static int copy_to(struct fixture *fixture, const struct output_directory *directory,
+		   struct guest_facts *ret, struct ptvm_error *error)
+{
+	struct guest_copy copy;
+	int r;
+
+	guest_copy_init(&copy, fixture->channel, directory, "vm");
+	do {
+		r = guest_copy_next(&copy, error);
+	} while (r > 0);
+	*ret = copy.facts;
+	guest_copy_free(&copy);
+	return r;
+}
+
+static void assert_code(const char *path)
+{
+	struct elf_file elf;
+	struct bytes bytes;
+	const struct elf_segment *kernel, *modules;
+
+	assert_int_equal(mapped_file_open(path, &bytes, NULL), 0);
+	assert_int_equal(elf_file_read(path, bytes, &elf, NULL), 0);
+	assert_int_equal(elf.segments.count, 2);
+	kernel = &elf.segments.items[0];
+	modules = &elf.segments.items[1];
+	assert_int_equal(kernel->address, FAKE_LINUX_START);
+	assert_int_equal(kernel->size, 0x4000); /* no further than _etext */
+	for (uint64_t at = 0; at < kernel->size; at++)
+		assert_int_equal(bytes.data[kernel->offset + at],
+				 fake_linux_byte(FAKE_LINUX_START + at));
+	assert_int_equal(modules->address, FAKE_LINUX_MODULES);
+	assert_int_equal(modules->size, 0x6000);
+	assert_int_equal(bytes.data[modules->offset], 0xcc);
+	assert_int_equal(bytes.data[modules->offset + 0x5000], 0xcc);
+	for (uint64_t at = 0x1000; at < 0x5000; at++) /* no data of modules */
+		assert_int_equal(bytes.data[modules->offset + at], 0);
+	elf_file_close(&elf);
+	mapped_file_close(&bytes);
+}
+
+static void the_copy_has_all_code_and_nothing_else(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output_directory directory;
+	struct guest_facts facts;
+	struct fake_tree tree;
+	char path[PATH_MAX];
+
+	fake_tree_init(&tree);
+	(void)snprintf(path, sizeof(path), "%s/copy", tree.path);
+	assert_int_equal(output_directory_make(path, &directory, NULL), 0);
+	assert_int_equal(copy_to(fixture, &directory, &facts, NULL), 0);
+	assert_code(output_directory_file(&directory, "kcore", path));
+	assert_string_equal(facts.release.value, "6.1.0-fake");
+	assert_string_equal(facts.build_id.value, "abcd");
+	assert_string_equal(facts.kaslr_offset.value, "0x15000000");
+	assert_null(facts.boot_time.from);
+	output_directory_drop(&directory);
+	fake_tree_deinit(&tree);
+}
+
+static void code_that_has_no_symbols_is_copied(void **state)
+{
+	struct fixture *fixture = *state;
+	uint8_t head[KCORE_HEAD_BYTES];
+	struct kcore_head kcore;
+	char byte;
+
+	(void)fake_memory_put(&fixture->guest.memory, FAKE_LINUX_MODULES + 0x100000, "J", 1, 0);
+	assert_int_equal(channel_open(fixture->channel, "/proc/kcore", NULL), 0);
+	assert_int_equal(channel_read(fixture->channel, 0, head, sizeof(head), NULL), sizeof(head));
+	assert_int_equal(kcore_head_read((struct bytes){ head, sizeof(head) }, &kcore, NULL), 0);
+	assert_int_equal(kcore.segments.count, 3);
+	assert_int_equal(kcore.segments.items[2].address, FAKE_LINUX_MODULES + 0x100000);
+	assert_int_equal(
+		channel_read(fixture->channel, kcore.segments.items[2].offset, &byte, 1, NULL), 1);
+	assert_int_equal(byte, 'J');
+	kcore_head_free(&kcore);
+}
+
+static void more_pieces_than_headers_are_refused(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fake_memory *memory = &fixture->guest.memory;
+	struct ptvm_error error = { 0 };
+
+	/* one page in each 128 KiB */
+	for (uint64_t at = 0; at < 1200 << 17; at += 1 << 17)
+		*fake_memory_entry(memory, FAKE_LINUX_MODULES + 0x200000 + at, 1) = 1 << 16 | 1;
+	assert_int_equal(channel_open(fixture->channel, "/proc/kcore", &error), -PTVM_BAD_INPUT);
+	assert_non_null(strstr(error.message, "pieces of code"));
+}
+
+static void memory_that_fails_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	struct ptvm_error error = { 0 };
+	char byte;
+
+	assert_int_equal(channel_open(fixture->channel, "/proc/kcore", NULL), 0);
+	fixture->guest.memory.fails = true;
+	assert_int_equal(channel_read(fixture->channel, KCORE_HEAD_BYTES, &byte, 1, &error),
+			 -PTVM_SYSTEM);
+	assert_int_equal(channel_open(fixture->channel, "/proc/modules", NULL), -PTVM_SYSTEM);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(symbols_are_those_of_the_kernel_and_its_modules),
+		WITH_FIXTURE(other_files_are_not_there),
+		WITH_FIXTURE(the_copy_has_all_code_and_nothing_else),
+		WITH_FIXTURE(code_that_has_no_symbols_is_copied),
+		WITH_FIXTURE(more_pieces_than_headers_are_refused),
+		WITH_FIXTURE(memory_that_fails_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
