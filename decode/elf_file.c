@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "decode/base/vec.h"
-
-enum { NOTE_BUILD_ID = 3 }; /* NT_GNU_BUILD_ID */
+#include "decode/build_id.h"
 
 static int read_segments(struct elf_file *file)
 {
@@ -36,26 +35,14 @@ static int read_segments(struct elf_file *file)
 	return 0;
 }
 
-/* Search one note segment or section; 4-byte alignment, as the GNU build id has it. */
 static void find_build_id(struct bytes notes, struct elf_file *ret)
 {
-	uint64_t name_size, size, type;
+	struct build_id id;
 
-	for (uint64_t at = 0; bytes_read(notes, at, 4, &name_size) &&
-			      bytes_read(notes, at + 4, 4, &size) &&
-			      bytes_read(notes, at + 8, 4, &type);) {
-		uint64_t name_at = at + 12, data_at = name_at + ((name_size + 3) & ~(uint64_t)3);
-		struct bytes name = bytes_slice(notes, name_at, name_size);
-		struct bytes data = bytes_slice(notes, data_at, size);
-
-		if (type == NOTE_BUILD_ID && name.size == 4 && !memcmp(name.data, "GNU", 4) &&
-		    data.size == size && size && size <= sizeof(ret->build_id)) {
-			memcpy(ret->build_id, data.data, size);
-			ret->build_id_size = (uint8_t)size;
-			return;
-		}
-		at = data_at + ((size + 3) & ~(uint64_t)3);
-	}
+	if (!build_id_find(notes, &id))
+		return;
+	memcpy(ret->build_id, id.bytes, id.size);
+	ret->build_id_size = id.size;
 }
 
 /* Debug files keep the note as a section, while their segments' bytes are gone. */

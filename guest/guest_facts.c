@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decode/base/bytes.h"
+#include "decode/build_id.h"
 #include "guest/channel.h"
 #include "guest/kcore_head.h"
 
 /* _stext of a kernel that did not move: 16 MiB into its mapping (CONFIG_PHYSICAL_START). */
 static const uint64_t linked_start = 0xffffffff81000000;
 
-enum { NOTE_HEADER = 12, NOTE_BUILD_ID = 3, BUILD_ID_BYTES = 20, STAT_BYTES = 64 << 10 };
+enum { STAT_BYTES = 64 << 10 };
 
 /* Take over a value up to the first byte that is not printable. */
 static void set(struct guest_fact *fact, const char *value, const char *from)
@@ -43,42 +43,18 @@ static void set_from_vmcoreinfo(const struct kcore_head *head, const char *name,
 		set(fact, text, "VMCOREINFO");
 }
 
-static uint64_t align4(uint64_t size)
-{
-	return (size + 3) & ~(uint64_t)3;
-}
-
-/* The build id in ELF notes; empty where there is none. */
-static struct bytes find_build_id(struct bytes notes)
-{
-	uint64_t at = 0, name_size, size, type;
-
-	while (bytes_read(notes, at, 4, &name_size) && bytes_read(notes, at + 4, 4, &size) &&
-	       bytes_read(notes, at + 8, 4, &type)) {
-		struct bytes name = bytes_slice(notes, at + NOTE_HEADER, name_size);
-		struct bytes content =
-			bytes_slice(notes, at + NOTE_HEADER + align4(name_size), size);
-
-		if (type == NOTE_BUILD_ID && name.size == sizeof("GNU") &&
-		    !memcmp(name.data, "GNU", sizeof("GNU")))
-			return content;
-		at += NOTE_HEADER + align4(name_size) + align4(size);
-	}
-	return (struct bytes){ 0 };
-}
-
 static void set_from_notes(struct channel *channel, struct guest_fact *fact)
 {
 	static const char path[] = "/sys/kernel/notes";
-	char notes[KCORE_NOTE_BYTES], text[2 * BUILD_ID_BYTES + 1] = "";
-	struct bytes id;
+	struct build_id id;
+	char notes[KCORE_NOTE_BYTES], text[2 * sizeof(id.bytes) + 1] = "";
 	int size = channel_read_text(channel, path, notes, sizeof(notes), NULL);
 
 	if (size <= 0)
 		return;
-	id = find_build_id((struct bytes){ (const uint8_t *)notes, (size_t)size });
-	for (size_t i = 0; i < id.size && i < BUILD_ID_BYTES; i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", id.data[i]);
+	(void)build_id_find((struct bytes){ (const uint8_t *)notes, (size_t)size }, &id);
+	for (size_t i = 0; i < id.size; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", id.bytes[i]);
 	set(fact, text, path);
 }
 

@@ -11,6 +11,7 @@
 
 #include "decode/base/cleanup.h"
 #include "host/kernel_file.h"
+#include "host/module_files.h"
 
 enum {
 	RECORD_COMM = 3,
@@ -174,6 +175,7 @@ struct kernel {
 	const char *name;      /* "[kernel.kallsyms]" */
 	uint16_t misc;
 	uint32_t pid; /* UINT32_MAX: the host's */
+	struct module_files *files;
 };
 
 static void write_kernel_map(struct writer *w, const struct kernel *kernel, uint64_t address,
@@ -240,52 +242,48 @@ static void write_kernel(struct writer *w, const struct kernel *kernel)
 		write_kernel_map(w, kernel, start, stop - start, start, name);
 }
 
-/* A line of modules; `name` gets brackets. A guest can write anything there. */
-static bool read_module(const char *line, char name[80], uint64_t *ret_address, uint64_t *ret_size)
+/* A line of modules. A guest can write anything there. */
+static bool read_module(const char *line, char name[64], uint64_t *ret_address, uint64_t *ret_size)
 {
 	static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "0123456789_-.";
-	size_t length;
 
-	name[0] = '[';
-	if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name + 1, ret_size,
-		   ret_address) != 3)
-		return false;
-	length = strlen(name);
-	if (!*ret_address || strspn(name + 1, legal) != length - 1)
-		return false;
-	name[length] = ']';
-	name[length + 1] = 0;
-	return true;
+	return sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, ret_size, ret_address) ==
+		       3 &&
+	       *ret_address && !name[strspn(name, legal)];
 }
 
 static void write_modules(struct writer *w, const struct kernel *kernel)
 {
 	_cleanup_fclose_ FILE *modules = open_text(kernel->directory, "modules");
 	_cleanup_free_ char *line = NULL;
+	char name[64], path[PATH_MAX];
 	uint64_t address, size;
 	size_t room = 0;
-	char name[80];
 
-	while (modules && getline(&line, &room, modules) > 0)
-		if (read_module(line, name, &address, &size))
-			write_kernel_map(w, kernel, address, size, 0, name);
+	while (modules && getline(&line, &room, modules) > 0) {
+		if (!read_module(line, name, &address, &size))
+			continue;
+		module_files_name(kernel->files, name, path);
+		write_kernel_map(w, kernel, address, size, 0, path);
+	}
 }
 
 static void write_host(struct writer *w)
 {
-	const struct kernel kernel = { w->roots->proc, "[kernel.kallsyms]", MISC_KERNEL,
-				       UINT32_MAX };
+	const struct kernel kernel = { w->roots->proc, "[kernel.kallsyms]", MISC_KERNEL, UINT32_MAX,
+				       module_files_open(w->roots) };
 
 	write_kernel(w, &kernel);
 	write_modules(w, &kernel);
+	module_files_close(kernel.files);
 }
 
 static void write_guest(struct writer *w, const struct start_guest *guest)
 {
 	char name[48];
 	const struct kernel kernel = { guest->directory, name, MISC_GUEST_KERNEL,
-				       (uint32_t)guest->pid };
+				       (uint32_t)guest->pid, NULL };
 
 	(void)snprintf(name, sizeof(name), "[guest.kernel.kallsyms.%d]", guest->pid);
 	write_modules(w, &kernel);

@@ -21,7 +21,9 @@ void fake_tree_init(struct fake_tree *tree)
 	(void)snprintf(tree->sys, sizeof(tree->sys), "%s/sys", tree->path);
 	(void)snprintf(tree->debugfs, sizeof(tree->debugfs), "%s/debugfs", tree->path);
 	(void)snprintf(tree->dev, sizeof(tree->dev), "%s/dev", tree->path);
-	tree->roots = (struct roots){ tree->proc, tree->sys, tree->debugfs, tree->dev };
+	(void)snprintf(tree->modules, sizeof(tree->modules), "%s/lib/modules", tree->path);
+	tree->roots =
+		(struct roots){ tree->proc, tree->sys, tree->debugfs, tree->dev, tree->modules };
 }
 
 static int drop(const char *path, const struct stat *status, int kind, struct FTW *walk)

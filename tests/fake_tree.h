@@ -1,4 +1,4 @@
-/* A directory that stands for /proc, /sys, debugfs and /dev, made of a few files. */
+/* A directory that stands for /proc, /sys, debugfs, /dev and /lib/modules, made of a few files. */
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 struct fake_tree {
 	char path[64];
-	char proc[80], sys[80], debugfs[80], dev[80];
+	char proc[80], sys[80], debugfs[80], dev[80], modules[80];
 	struct roots roots; /* of these */
 };
 
