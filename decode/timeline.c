@@ -89,7 +89,8 @@ static uint64_t time_of(const struct chunk *chunk, const struct lane *lane)
 	return chunk->runs.items[lane->run].time_ns;
 }
 
-/* The lane whose next lines come first, and the time up to which it may go on alone. */
+/* The lane whose next lines come first, the lower one of the same time; and the time before which
+ * it may go on alone. */
 static struct lane *first(struct team *team, const struct chunk **ret, uint64_t *until)
 {
 	struct lane *best = NULL;
@@ -110,7 +111,7 @@ static struct lane *first(struct team *team, const struct chunk **ret, uint64_t 
 			best_time = time;
 			*ret = chunk;
 		} else if (time < *until) {
-			*until = time;
+			*until = time + 1; /* a lane below that one */
 		}
 	}
 	return best;
@@ -136,7 +137,7 @@ static int write_next(struct timeline *timeline, struct ptvm_error *error)
 	if (!lane)
 		return -PTVM_END;
 	for (to = lane->run + 1; to < chunk->runs.count; to++)
-		if (chunk->runs.items[to].time_ns > until ||
+		if (chunk->runs.items[to].time_ns >= until ||
 		    chunk->runs.items[to].time_ns >= records->time_ns)
 			break;
 	return write_runs(timeline, lane, chunk, to, error);
