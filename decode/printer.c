@@ -1,6 +1,7 @@
 #include "decode/printer.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "decode/base/vec.h"
 #include "decode/print_branch.h"
@@ -151,6 +152,12 @@ static void print_known_branch(struct printer *printer, struct block *block, uns
 		print_branch_to(printer, insn->target);
 }
 
+static void set_context(struct printer *printer, struct pt_context context)
+{
+	printer->context = context;
+	printer->stale = printer->place_stale = true;
+}
+
 /* The line of the branch that waits, as an instruction; its context is the one before. */
 static void print_waiting_insn(struct printer *printer, uint32_t flags, uint64_t addr)
 {
@@ -158,15 +165,28 @@ static void print_waiting_insn(struct printer *printer, uint32_t flags, uint64_t
 
 	if (!printer->branch_period)
 		return;
-	printer->context = printer->branch_context;
-	printer->stale = printer->place_stale = true;
+	set_context(printer, printer->branch_context);
 	printer->ipc_now = printer->branch_due;
 	print_insn(printer, printer->branch_block, printer->branch_index, printer->branch_period,
 		   flags, addr);
 	printer->ipc_now = false;
 	printer->branch_period = 0;
-	printer->context = after;
-	printer->stale = printer->place_stale = true;
+	set_context(printer, after);
+}
+
+/* The branch that waits went to where its instruction says, before the context changed. */
+static void print_waiting_branch(struct printer *printer)
+{
+	struct pt_context after = printer->context;
+	bool changed = memcmp(&after, &printer->branch_context, sizeof(after));
+
+	if (changed)
+		set_context(printer, printer->branch_context);
+	print_known_branch(printer, printer->branch_block, printer->branch_index);
+	if (!changed)
+		return;
+	print_branch_settle(printer);
+	set_context(printer, after);
 }
 
 /* The branch that waits goes to `ip`; 0: nobody knows. */
@@ -208,11 +228,11 @@ static void settle_branch(struct printer *printer)
 			   sample_flags_of(insn->class) |
 				   context_flags(printer, &printer->branch_context),
 			   insn->target);
-	printer->branch_block = NULL;
 	printer->ipc_now = printer->branch_due;
 	if (insn->target && prints_branches(printer->config))
-		print_known_branch(printer, block, printer->branch_index);
+		print_waiting_branch(printer);
 	printer->ipc_now = false;
+	printer->branch_block = NULL;
 }
 
 /* The last instruction of those that ran, when it is a branch: what it did comes next. */
@@ -372,12 +392,10 @@ static void print_due_ip(struct printer *printer, uint32_t flags, uint64_t addr)
 	if (!printer->ip_due)
 		return;
 	printer->ip_due = false;
-	printer->context = printer->branch_context;
-	printer->stale = printer->place_stale = true;
+	set_context(printer, printer->branch_context);
 	print_bare_insn(printer, printer->ip,
 			flags | context_flags(printer, &printer->branch_context), addr);
-	printer->context = after;
-	printer->stale = printer->place_stale = true;
+	set_context(printer, after);
 }
 
 static void take_async(struct printer *printer, uint64_t ip)
@@ -495,6 +513,7 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 	case FLOW_EVENT: printer->event = *item; break;
 	case FLOW_VALUE: print_event(printer, item->value); break;
 	case FLOW_IP: take_ip(printer, item); break;
+	case FLOW_HERE: printer->ip = item->value; break;
 	}
 }
 

@@ -258,6 +258,7 @@ static void start_at_psb(struct flow_run *run, const struct pt_psb_state *state)
 	if (!flow->segment.fresh && state->have_ip) {
 		flow->state = FLOW_RUNNING;
 		flow->ip = state->ip;
+		flow_say(run, FLOW_HERE, state->ip);
 	}
 	settle_psb(run, state);
 }

@@ -36,8 +36,9 @@ enum flow_kind {
 		     * FLOW_VALUE follows with its payload; `value`: the present IP, 0 unknown;
 		     * FLOW_TAKEN: the event was told with it */
 	FLOW_VALUE,
-	FLOW_IP, /* `value`: an instruction that ran, of which no block is known (`quick`);
-		  * FLOW_TAKEN: the FLOW_ASYNC or FLOW_END_ASYNC that follows is from there */
+	FLOW_IP,   /* `value`: an instruction that ran, of which no block is known (`quick`);
+		    * FLOW_TAKEN: the FLOW_ASYNC or FLOW_END_ASYNC that follows is from there */
+	FLOW_HERE, /* `value`: where we are as the segment begins, in the midst of the flow */
 };
 
 enum { FLOW_TAKEN = 1 };

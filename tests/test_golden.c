@@ -104,6 +104,7 @@ static void add_item(struct text *text, const struct flow_batch *batch,
 	case FLOW_EVENT: add_event(text, item, item[1].value); break;
 	case FLOW_VALUE: break;
 	case FLOW_IP: add_hex(text, "ip ", item->value); break;
+	case FLOW_HERE: add_hex(text, "here ", item->value); break;
 	}
 }
 
