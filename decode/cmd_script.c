@@ -155,6 +155,31 @@ static void report_notes(const struct machines *machines)
 		(void)fprintf(stderr, "ptvm script: %s\n", note);
 }
 
+/* Points of another notion of time are not for the index. */
+static int open_index(struct script *script, struct ptvm_error *error)
+{
+	if (script->args.pt || script->args.no_correlate)
+		return 0;
+	script->print.index = &script->index;
+	return trace_index_open(&script->data, &script->index)
+		       ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory")
+		       : 0;
+}
+
+/* It is no failure when there is none: a folder that cannot be written, a full disk. */
+static void close_index(const struct trace_index *index)
+{
+	struct ptvm_error error = { 0 };
+	const char *complaint = index->complaint;
+
+	for (size_t i = 0; i < index->queue_count; i++)
+		if (index->queues[i].bad)
+			complaint = "does not fit the trace";
+	if (complaint)
+		(void)fprintf(stderr, "ptvm script: %s %s: not used\n", index->path, complaint);
+	(void)trace_index_save(index, &error);
+}
+
 static int print_trace(struct script *script, struct ptvm_error *error)
 {
 	const struct timeline_output output = { STDOUT_FILENO, script->args.max_lines,
@@ -163,8 +188,12 @@ static int print_trace(struct script *script, struct ptvm_error *error)
 	int r;
 
 	(void)fflush(stdout);
+	r = open_index(script, error);
+	if (r)
+		return r;
 	r = timeline_print(script->queues, script->queue_count, &script->print, &output, &result,
 			   error);
+	close_index(&script->index);
 	if (r == -PTVM_SYSTEM && error->sys_errno == EPIPE)
 		return 0;
 	if (r)

@@ -16,6 +16,8 @@
 #include "decode/sideband.h"
 #include "decode/text.h"
 
+struct trace_index;
+
 /** What and how to print; shared by all printers, read-only. */
 struct print_config {
 	uint32_t fields;
@@ -40,6 +42,8 @@ struct print_config {
 	const struct sideband *sideband;
 	const struct perf_data *data; /* NULL for raw traces */
 	struct bytes mapping;         /* of the file that has the trace; empty: it is in memory */
+	struct trace_index *index;    /* of the recording, used and made better; NULL none */
+	uint64_t segment_bytes; /* of trace that is decoded in one go; 0: what fits the output */
 };
 
 /** Lines that share a time: those from the former run's end up to `end` in the text. */

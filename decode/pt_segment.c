@@ -29,7 +29,7 @@ void pt_walk_init(struct pt_walk *walk, const struct aux_queue *queue,
 
 	walk->config = config;
 	walk->min_size = min_size;
-	walk->stop = 0;
+	walk->grid = walk->stop = 0;
 	walk->ended = walk->guest_clock = false;
 	walk->context = pt_context_unknown();
 	pt_clock_init(&walk->clock, config);
@@ -39,6 +39,15 @@ void pt_walk_init(struct pt_walk *walk, const struct aux_queue *queue,
 	walk->segment = (struct pt_segment){ .queue = queue, .from = from, .fresh = true };
 	walk->segment.context = walk->context;
 	walk->segment.clock = walk->clock;
+}
+
+void pt_walk_resume(struct pt_walk *walk, const struct pt_segment *segment)
+{
+	walk->segment = *segment;
+	walk->context = segment->context;
+	walk->clock = segment->clock;
+	walk->ended = false;
+	pt_cursor_init(&walk->cursor, walk->cursor.queue, walk->config, segment->from);
 }
 
 /* End the open segment here and open the next. */
@@ -149,6 +158,16 @@ static void resync(struct pt_walk *walk)
 	pt_cursor_seek(&walk->cursor, pt_psb_after(walk->cursor.queue, position));
 }
 
+/* Whether a segment is to end at a PSB. Past a point of the grid it does not matter where cuts were
+ * before, so that a walk can begin there. */
+static bool is_cut(const struct pt_walk *walk, uint64_t psb)
+{
+	uint64_t from = walk->segment.from;
+
+	return psb > from && (psb - from >= walk->min_size ||
+			      (walk->grid && psb / walk->grid > from / walk->grid));
+}
+
 int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret)
 {
 	struct pt_packet packet;
@@ -180,8 +199,7 @@ int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret)
 			continue;
 		}
 		position = pt_cursor_position(&walk->cursor) - PT_PSB_SIZE;
-		if (position - walk->segment.from >= walk->min_size &&
-		    position > walk->segment.from) {
+		if (is_cut(walk, position)) {
 			cut(walk, position, position, false, ret);
 			take_psb(walk);
 			return 0;

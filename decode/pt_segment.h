@@ -29,6 +29,7 @@ struct pt_walk {
 	struct pt_context context;
 	struct pt_clock clock;
 	uint64_t min_size;
+	uint64_t grid; /* also cut at the first PSB in each so many bytes of the stream; 0: not */
 	uint64_t stop; /* read no further than this; 0: to the end */
 	bool ended;
 	bool guest_clock; /* take guest TSCs as they are: the clock shows guest time */
@@ -48,6 +49,12 @@ void pt_walk_init(struct pt_walk *walk, const struct aux_queue *queue,
 
 /** The next segment in order. Returns 0, or -PTVM_END after the last. */
 int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret);
+
+/**
+ * Go on at the beginning of a segment of the same queue, as if all before it had been walked. The
+ * cuts are then where they would have been, if the segment begins at a point of the grid.
+ */
+void pt_walk_resume(struct pt_walk *walk, const struct pt_segment *segment);
 
 /** Feed a PSB+ or stand-alone TSC to a clock: settles whose time it shows, and the reference. */
 void pt_clock_feed(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,

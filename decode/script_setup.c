@@ -459,6 +459,7 @@ int script_open(struct script *script, struct ptvm_error *error)
 void script_close(struct script *script)
 {
 	text_free(&script->lead);
+	trace_index_free(&script->index);
 	sideband_free(script->sideband);
 	machines_free(&script->machines);
 	raw_trace_close(&script->raw);

@@ -9,6 +9,7 @@
 #include "decode/raw_trace.h"
 #include "decode/script_options.h"
 #include "decode/sideband.h"
+#include "decode/trace_index.h"
 
 enum { CODE_FILES_MAX = 64, SCRIPT_STEPS_MAX = 32 };
 
@@ -51,6 +52,7 @@ struct script {
 	struct sideband *sideband;
 	struct pt_config raw_config;
 	struct print_config print;
+	struct trace_index index;
 	struct text lead; /* of print.style */
 	char modifier[4];
 	const struct aux_queue *queues;

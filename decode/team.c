@@ -1,11 +1,11 @@
 #include "decode/team.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "decode/aux_pages.h"
 #include "decode/base/error.h"
 #include "decode/pt_offset_learn.h"
+#include "decode/trace_index.h"
 
 enum {
 	/* Trace bytes that a segment has at least: text is some hundred times as much. */
@@ -30,38 +30,16 @@ static bool is_about_gaps(const struct itrace *itrace)
 	       !itrace->transactions && !itrace->ptwrites && !itrace->power && !itrace->interrupts;
 }
 
-/* Segments outside of the wanted times need no decoding. */
-static bool is_wanted(const struct team *team, const struct pt_walk *walk,
-		      const struct pt_segment *segment)
-{
-	const struct time_ranges *times = &team->print->times;
-	const struct time_conv *conv = &team->print->pt->conv;
-	uint64_t end = walk->ended ? UINT64_MAX : walk->clock.now;
-	uint64_t start = segment->clock.now;
-
-	if (!times->count || !conv->valid || !start || !end)
-		return true;
-	for (unsigned i = 0; i < times->count; i++)
-		if ((end == UINT64_MAX || time_conv_ns(conv, end) >= times->items[i].from) &&
-		    time_conv_ns(conv, start) <= times->items[i].to)
-			return true;
-	return false;
-}
-
 /* The next segment of a lane as a job, NULL at its end. Without the lock: `walking` is set. */
 static struct job *cut(struct team *team, struct lane *lane)
 {
 	struct job *job = malloc(sizeof(*job)); /* its large parts are set before they are used */
-	int r;
 
 	if (!job) {
 		team->out_of_memory = true;
 		return NULL;
 	}
-	do
-		r = pt_walk_next(&lane->walk, &job->segment);
-	while (!r && !is_wanted(team, &lane->walk, &job->segment));
-	if (r) {
+	if (timed_walk_next(&lane->walk, &job->segment)) {
 		free(job);
 		return NULL;
 	}
@@ -87,27 +65,6 @@ static void append(struct lane *lane, struct job *job)
 	lane->jobs++;
 }
 
-/* The pages of a segment that is done are the kernel's again: memory must not grow with the trace.
- * (They would be read again from the file, but nobody comes back.) */
-static void release_pages(const struct bytes *mapping, const struct pt_segment *segment)
-{
-	const struct aux_span *span = pt_span_at(segment->queue, segment->from);
-	const struct aux_span *end = segment->queue->spans + segment->queue->count;
-	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
-
-	for (; mapping->size && span && span < end && span->position < segment->to; span++) {
-		uint64_t skip = segment->from > span->position ? segment->from - span->position : 0;
-		uint64_t size = segment->to - span->position;
-		uintptr_t from = ((uintptr_t)span->data + skip + page) & ~page;
-		uintptr_t to =
-			((uintptr_t)span->data + (size < span->size ? size : span->size)) & ~page;
-
-		if (span->data >= mapping->data && span->data < mapping->data + mapping->size &&
-		    from < to)
-			(void)madvise((void *)from, to - from, MADV_DONTNEED);
-	}
-}
-
 static void add_up(struct team *team, struct job *job)
 {
 	for (int kind = 0; kind < GAP_KINDS; kind++) {
@@ -129,7 +86,8 @@ static int run(struct team *team, struct lane *lane, struct job *job, struct cod
 	where.code = code;
 	r = job_run(job, team->print, &where, team->gaps_only);
 	if (r)
-		release_pages(&team->print->mapping, &job->segment);
+		aux_pages_release_trace(&team->print->mapping, job->segment.queue,
+					job->segment.from, job->segment.to);
 	return r;
 }
 
@@ -278,8 +236,27 @@ const struct chunk *team_lines(struct team *team, struct lane *lane)
 	return chunk;
 }
 
-static void init_lane(struct team *team, struct lane *lane, const struct aux_queue *queue,
-		      const struct pt_offsets *offsets)
+static uint64_t segment_bytes(const struct team *team)
+{
+	if (team->print->segment_bytes)
+		return team->print->segment_bytes;
+	return team->gaps_only ? GAPS_SEGMENT_BYTES : TEXT_SEGMENT_BYTES;
+}
+
+static void init_walk(struct team *team, struct timed_walk *walk, const struct aux_queue *queues,
+		      size_t number, const struct pt_offsets *offsets)
+{
+	const struct print_config *print = team->print;
+
+	timed_walk_init(walk, &queues[number], print->pt, offsets, segment_bytes(team));
+	walk->mapping = print->mapping;
+	if (print->times.count && print->pt->conv.valid)
+		walk->times = &print->times;
+	if (print->index)
+		walk->points = &print->index->queues[number];
+}
+
+static void init_lane(struct team *team, struct lane *lane, const struct aux_queue *queue)
 {
 	const struct print_config *print = team->print;
 
@@ -287,8 +264,6 @@ static void init_lane(struct team *team, struct lane *lane, const struct aux_que
 	if (print->sideband && queue->cpu >= 0)
 		lane->where.switches =
 			sideband_switches(print->sideband, queue->cpu, &lane->where.switch_count);
-	pt_walk_init(&lane->walk, queue, print->pt, offsets,
-		     team->gaps_only ? GAPS_SEGMENT_BYTES : TEXT_SEGMENT_BYTES);
 	printer_init(&lane->printer, print, queue, &lane->where);
 }
 
@@ -322,9 +297,15 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 	if (!team->lanes)
 		return -PTVM_NO_MEMORY;
 	pt_offsets_learn(queues, count, print->pt, &offsets);
-	for (size_t i = 0; i < count; i++)
-		if (queues[i].cpu < 0 || number_ranges_has(&print->cpus, queues[i].cpu))
-			init_lane(team, &team->lanes[team->lane_count++], &queues[i], &offsets);
+	for (size_t i = 0; i < count; i++) {
+		struct lane *lane = &team->lanes[team->lane_count];
+
+		if (queues[i].cpu >= 0 && !number_ranges_has(&print->cpus, queues[i].cpu))
+			continue;
+		init_walk(team, &lane->walk, queues, i, &offsets);
+		init_lane(team, lane, &queues[i]);
+		team->lane_count++;
+	}
 	return start_threads(team, threads);
 }
 

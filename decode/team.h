@@ -8,12 +8,13 @@
 
 #include "decode/job.h"
 #include "decode/label_list.h"
+#include "decode/timed_walk.h"
 
 enum { TEAM_THREADS_MAX = 64 };
 
 /** One queue: cut into segments in order, decoded out of order, merged in order. */
 struct lane {
-	struct pt_walk walk;
+	struct timed_walk walk;
 	struct flow_code where; /* without code */
 	struct printer printer; /* of all its jobs, where lines depend on those before */
 	struct job *first, *last;

@@ -97,20 +97,26 @@ static char *print(const struct fixture *fixture, unsigned threads, uint64_t max
 	return lines;
 }
 
-static void assert_same_for_all_threads(const struct fixture *fixture)
+/* With any number of threads, in segments of any size. */
+static void assert_same_for_all_threads(struct fixture *fixture)
 {
-	static const unsigned threads[] = { 2, 7 };
+	static const unsigned threads[] = { 1, 2, 3, 7 };
+	static const uint64_t sizes[] = { 1, 5000, 32 << 10, UINT64_MAX };
 	struct timeline_result one, many;
 	char *expected = print(fixture, 1, 0, &one);
 
 	assert_true(strlen(expected) > 1000);
-	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
-		char *found = print(fixture, threads[i], 0, &many);
+	for (size_t i = 0; i < 16; i++) {
+		char *found;
 
+		fixture->print.segment_bytes = sizes[i % 4];
+		found = print(fixture, threads[i / 4], 0, &many);
 		assert_true(!strcmp(found, expected));
-		assert_int_equal(many.insns, one.insns);
-		assert_memory_equal(many.gaps, one.gaps, sizeof(one.gaps));
-		assert_int_equal(many.corrections, one.corrections);
+		if (!fixture->print.times.count) { /* else a larger segment has more to decode */
+			assert_int_equal(many.insns, one.insns);
+			assert_memory_equal(many.gaps, one.gaps, sizeof(one.gaps));
+			assert_int_equal(many.corrections, one.corrections);
+		}
 		free(found);
 	}
 	free(expected);
@@ -137,6 +143,26 @@ static void threads_change_nothing_where_lines_build_on_each_other(void **state)
 
 	assert_int_equal(itrace_parse("i100i", &fixture->print.itrace, NULL), 0);
 	assert_same_for_all_threads(fixture);
+}
+
+static void threads_change_nothing_of_a_part_of_the_time(void **state)
+{
+	struct fixture *fixture = *state;
+	struct timeline_result result;
+	struct time_range *range = &fixture->print.times.items[0];
+	char *all = print(fixture, 2, 0, &result), *last = all + strlen(all) - 1;
+	uint64_t seconds, ns;
+
+	while (last[-1] != '\n')
+		last--;
+	assert_int_equal(sscanf(last, " [%*d] %*s %" SCNu64 ".%" SCNu64, &seconds, &ns), 2);
+	range->to = seconds * 1000000000 + ns;
+	assert_int_equal(sscanf(all, " [%*d] %*s %" SCNu64 ".%" SCNu64, &seconds, &ns), 2);
+	range->from = (seconds * 1000000000 + ns + range->to) / 2;
+	range->to = range->from / 2 + range->to / 2;
+	fixture->print.times.count = 1;
+	assert_same_for_all_threads(fixture);
+	free(all);
 }
 
 static void every_instruction_has_its_line_and_times_rise(void **state)
@@ -201,7 +227,7 @@ static void unwanted_cpus_have_no_lane(void **state)
 	assert_int_equal(number_ranges_parse("1", &fixture->print.cpus, NULL), 0);
 	assert_int_equal(team_init(&team, fixture->queues, QUEUES, &fixture->print, 2), 0);
 	assert_int_equal(team.lane_count, 1);
-	assert_ptr_equal(team.lanes[0].walk.cursor.queue, &fixture->queues[1]);
+	assert_ptr_equal(team.lanes[0].walk.walk.cursor.queue, &fixture->queues[1]);
 	team_free(&team);
 }
 
@@ -212,6 +238,7 @@ int main(void)
 		TEST(threads_change_nothing),
 		TEST(threads_change_nothing_of_branches),
 		TEST(threads_change_nothing_where_lines_build_on_each_other),
+		TEST(threads_change_nothing_of_a_part_of_the_time),
 		TEST(every_instruction_has_its_line_and_times_rise),
 		TEST(a_limit_of_lines_cuts_the_same_text),
 		TEST(a_team_that_is_freed_early_leaves_nothing),

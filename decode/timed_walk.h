@@ -1,0 +1,29 @@
+/* The segments of a queue that lie in the wanted times (--time). Those before are passed over, from
+ * one known point (trace_points.h) to the last one in front of what is wanted, and the walk ends
+ * behind the last wanted time; on the way it makes points known. */
+#pragma once
+
+#include "decode/base/bytes.h"
+#include "decode/pt_segment.h"
+#include "decode/script_options.h"
+#include "decode/trace_points.h"
+
+struct timed_walk {
+	struct pt_walk walk;
+	const struct time_ranges *times; /* NULL: all are wanted */
+	struct trace_points *points;     /* NULL: none are known or kept */
+	struct bytes mapping;            /* of the trace; empty: it is in memory */
+	uint64_t held;                   /* pages from here to where the walk is may be in memory */
+};
+
+/**
+ * Begin to walk a queue; parameters are those of pt_walk_init(). Without more it hands out all
+ * segments: set `times`, `points` and `mapping` (whose pages are given back where they are passed
+ * over) before the first step. What they point to must outlive the walk.
+ */
+void timed_walk_init(struct timed_walk *walk, const struct aux_queue *queue,
+		     const struct pt_config *config, const struct pt_offsets *offsets,
+		     uint64_t min_size);
+
+/** The next segment that may have something of a wanted time. Returns 0 or -PTVM_END. */
+int timed_walk_next(struct timed_walk *walk, struct pt_segment *ret);

@@ -1,0 +1,47 @@
+/* The index of a recording: where in each queue a walk can begin (trace_points.h), kept in a file
+ * beside the recording, so that what is late in a long trace is found as fast as what is early.
+ * It is a cache: whoever doubts it leaves it out. */
+#pragma once
+
+#include <stddef.h>
+
+#include "decode/base/bytes.h"
+#include "decode/perf_data.h"
+#include "decode/trace_points.h"
+
+/** Zero-initialise before use. */
+struct trace_index {
+	char *path;                  /* NULL: it is not kept in a file */
+	uint64_t identity;           /* of the recording, as it is now */
+	struct trace_points *queues; /* by their order in the recording */
+	size_t queue_count;
+	size_t known;          /* points that the file had */
+	const char *complaint; /* why the file there was not used; NULL none */
+};
+
+/**
+ * Make an index of a recording, with what is known from its file if there is one: `FILE.ptvm-index`
+ * beside the recording's data file. An index of another state of the recording, of somebody else,
+ * or a damaged one is not used (`complaint`). The recording must not be a pipe.
+ *
+ * Returns 0 or -PTVM_NO_MEMORY; trace_index_free() in any case.
+ */
+int trace_index_open(const struct perf_data *data, struct trace_index *ret);
+
+/**
+ * Take the points in the bytes of an index file.
+ *
+ * Returns 0, -PTVM_BAD_INPUT with `complaint` set and no points, or -PTVM_NO_MEMORY.
+ */
+int trace_index_read(struct trace_index *index, struct bytes file);
+
+/**
+ * Keep the index in its file, if enough has become known since, and the directory can be written.
+ * The file appears whole or not at all.
+ *
+ * Returns 0, also when it was not worth it, -PTVM_SYSTEM or -PTVM_NO_MEMORY.
+ */
+int trace_index_save(const struct trace_index *index, struct ptvm_error *error);
+
+/** Release everything; accepts zeroes. */
+void trace_index_free(struct trace_index *index);

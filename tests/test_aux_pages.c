@@ -1,0 +1,90 @@
+#include "decode/aux_pages.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "decode/base/cleanup.h"
+
+enum { SIZE = 1 << 20, BLOCK = 64 << 10 };
+
+/* A file of ones, mapped; and changed in memory only, so that a page given back is seen. */
+static struct bytes map_file(void)
+{
+	_cleanup_close_ int fd = memfd_create("pages", MFD_CLOEXEC);
+	uint8_t ones[4096];
+	uint8_t *bytes;
+
+	memset(ones, 1, sizeof(ones));
+	for (int i = 0; i < SIZE / 4096; i++)
+		assert_int_equal(write(fd, ones, sizeof(ones)), sizeof(ones));
+	bytes = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	memset(bytes, 2, SIZE);
+	return (struct bytes){ bytes, SIZE };
+}
+
+static void all_pages_that_are_done_with_go(void **state)
+{
+	struct bytes file = map_file();
+	size_t start = 4 * BLOCK - ((uintptr_t)file.data & (BLOCK - 1));
+
+	aux_pages_release(&file, (struct bytes){ file.data + start, BLOCK + 1 });
+	assert_int_equal(file.data[start - 1], 2);
+	assert_int_equal(file.data[start], 1);
+	assert_int_equal(file.data[start + BLOCK - 1], 1);
+	assert_int_equal(file.data[start + BLOCK], 2); /* the page goes on */
+	(void)munmap((void *)file.data, file.size);
+}
+
+static void memory_outside_of_the_mapping_is_left_alone(void **state)
+{
+	struct bytes file = map_file(), part = { file.data + BLOCK, BLOCK };
+
+	aux_pages_release(&part, (struct bytes){ file.data, BLOCK });
+	aux_pages_release(&part, (struct bytes){ file.data + 2 * BLOCK, BLOCK });
+	aux_pages_release(&part, (struct bytes){ part.data + 100, 5000 });
+	assert_int_equal(file.data[0], 2);
+	assert_int_equal(file.data[BLOCK - 1], 2);
+	assert_int_equal(file.data[BLOCK], 1);
+	assert_int_equal(file.data[2 * BLOCK], 2);
+	(void)munmap((void *)file.data, file.size);
+}
+
+static void a_stretch_of_a_queue_is_in_several_spans(void **state)
+{
+	struct bytes file = map_file();
+	size_t start = 2 * BLOCK - ((uintptr_t)file.data & (BLOCK - 1));
+	struct aux_span spans[] = {
+		{ .data = file.data + start, .size = BLOCK, .position = 0 },
+		{ .data = file.data + start + 4 * BLOCK, .size = BLOCK, .position = BLOCK },
+		{ .data = file.data + start + 8 * BLOCK, .size = BLOCK, .position = 2 * BLOCK },
+	};
+	struct aux_queue queue = { .spans = spans, .count = 3, .size = (uint64_t)3 * BLOCK };
+
+	aux_pages_release_trace(&file, &queue, BLOCK, 2 * BLOCK + BLOCK / 2);
+	assert_int_equal(file.data[start], 2);
+	assert_int_equal(file.data[start + 4 * BLOCK], 1);
+	assert_int_equal(file.data[start + 5 * BLOCK - 1], 1);
+	assert_int_equal(file.data[start + 5 * BLOCK], 2);
+	assert_int_equal(file.data[start + 8 * BLOCK], 1);
+	assert_int_equal(file.data[start + 8 * BLOCK + BLOCK / 2], 2);
+	(void)munmap((void *)file.data, file.size);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_pages_that_are_done_with_go),
+		cmocka_unit_test(memory_outside_of_the_mapping_is_left_alone),
+		cmocka_unit_test(a_stretch_of_a_queue_is_in_several_spans),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
