@@ -9,11 +9,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "host/build_ids.h"
 #include "host/cpu_model.h"
 #include "host/kernel_file.h"
 
 /* Numbers that perf gave to features. */
 enum {
+	BUILD_ID = 2,
 	HOSTNAME = 3,
 	OSRELEASE = 4,
 	VERSION = 5,
@@ -215,15 +217,28 @@ static int add_times(struct recording_features *features, const struct recording
 	return section_add(&section, SAMPLE_TIME, features);
 }
 
+static int add_build_ids(struct recording_features *features, const struct build_ids *ids)
+{
+	void *data;
+	size_t size;
+	int r = build_ids_section(ids, &data, &size);
+
+	if (!r)
+		features->items[features->count++] =
+			(struct recording_feature){ BUILD_ID, data, size };
+	return r;
+}
+
 static int add_all(const struct roots *roots, const struct recording_facts *facts,
 		   struct recording_features *features)
 {
 	struct utsname name;
-	int r;
+	int r = facts->build_ids ? add_build_ids(features, facts->build_ids) : 0;
 
 	if (uname(&name))
 		memset(&name, 0, sizeof(name));
-	r = add_string(features, HOSTNAME, name.nodename);
+	if (!r)
+		r = add_string(features, HOSTNAME, name.nodename);
 	if (!r)
 		r = add_string(features, OSRELEASE, name.release);
 	if (!r)

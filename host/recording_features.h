@@ -8,6 +8,8 @@
 #include "host/recording_out.h"
 #include "host/roots.h"
 
+struct build_ids;
+
 enum { RECORDING_MAX_FEATURES = 16 };
 
 /** Zero-initialise before use. */
@@ -23,7 +25,8 @@ struct recording_facts {
 	char *const *argv;
 	const struct recording_event *events;
 	size_t event_count;
-	uint64_t first_ns, last_ns; /* perf's clock, of the first and last record */
+	uint64_t first_ns, last_ns;        /* perf's clock, of the first and last record */
+	const struct build_ids *build_ids; /* of what ran; NULL: not known */
 };
 
 /**

@@ -11,6 +11,7 @@
 
 #include "decode/base/cleanup.h"
 #include "host/kernel_file.h"
+#include "host/map_line.h"
 #include "host/module_files.h"
 
 enum {
@@ -322,31 +323,6 @@ static void write_threads(struct writer *w, pid_t pid)
 		(void)closedir(directory);
 }
 
-/* A line of /proc/PID/maps. */
-struct map_line {
-	uint64_t from, to, offset, inode;
-	uint32_t major, minor, protection, flags;
-	const char *name;
-};
-
-static bool read_map(char *line, struct map_line *ret)
-{
-	char rights[5];
-	int at = 0;
-
-	line[strcspn(line, "\n")] = 0;
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &ret->from,
-		   &ret->to, rights, &ret->offset, &ret->major, &ret->minor, &ret->inode,
-		   &at) != 7 ||
-	    ret->to < ret->from)
-		return false;
-	ret->protection = (rights[0] == 'r') | (rights[1] == 'w') << 1 | (rights[2] == 'x') << 2;
-	ret->flags = rights[3] == 's' ? 1 : 2;
-	ret->name = at && line[at] ? line + at : "//anon";
-	/* No file can be opened by a longer name. */
-	return strlen(ret->name) < PATH_MAX;
-}
-
 static void write_map(struct writer *w, pid_t pid, const struct map_line *map)
 {
 	begin(w, RECORD_MMAP2, MISC_USER);
@@ -377,7 +353,7 @@ static void write_maps(struct writer *w, pid_t pid)
 	(void)snprintf(path, sizeof(path), "%s/%d/maps", w->roots->proc, pid);
 	maps = fopen(path, "re");
 	while (maps && getline(&line, &room, maps) > 0)
-		if (read_map(line, &map) && map.protection & 4)
+		if (map_line_read(line, &map) && map.protection & 4)
 			write_map(w, pid, &map);
 }
 

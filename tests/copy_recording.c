@@ -9,11 +9,12 @@
 
 #include "decode/perf_data.h"
 #include "decode/perf_walk.h"
+#include "host/build_ids.h"
 #include "host/guest_event.h"
 #include "host/recording_out.h"
 #include "host/recording_start.h"
 
-enum { MAX_EVENTS = 64, MAX_FEATURES = 32, INDEX = 18, PIECE = 1001 };
+enum { MAX_EVENTS = 64, MAX_FEATURES = 32, BUILD_ID = 2, INDEX = 18, PIECE = 1001 };
 
 /* The guest that is told of, if any. */
 struct guest {
@@ -164,17 +165,40 @@ static int copy_items(const struct perf_data *from, bool without_begin, struct r
 	return r;
 }
 
-static int finish(const struct perf_data *from, struct recording_out *to, struct ptvm_error *error)
+/* The build id of the guest's kernel, which FROM does not have. */
+static int add_build_id(const struct guest *guest, struct recording_feature *ret)
 {
-	struct recording_feature features[MAX_FEATURES];
-	size_t count = 0;
+	struct build_ids ids = { 0 };
+	void *data;
+	int r = build_ids_add_guest(&ids, guest->pid, "000102030405060708090a0b0c0d0e0f10111213");
 
-	for (unsigned i = 1; i < MAX_FEATURES; i++)
+	if (!r)
+		r = build_ids_section(&ids, &data, &ret->size);
+	build_ids_free(&ids);
+	ret->number = BUILD_ID;
+	ret->data = r ? NULL : data;
+	return r;
+}
+
+static int finish(const struct perf_data *from, const struct guest *guest, struct recording_out *to,
+		  struct ptvm_error *error)
+{
+	struct recording_feature features[MAX_FEATURES] = { 0 };
+	size_t count = 0;
+	int r = 0;
+
+	if (guest->pid)
+		r = add_build_id(guest, &features[count++]);
+	for (unsigned i = count ? BUILD_ID + 1 : 1; i < MAX_FEATURES; i++)
 		if (i != INDEX && from->features.payloads[i].size)
 			features[count++] =
 				(struct recording_feature){ i, from->features.payloads[i].data,
 							    from->features.payloads[i].size };
-	return recording_out_finish(to, features, count, error);
+	if (!r)
+		r = recording_out_finish(to, features, count, error);
+	if (guest->pid)
+		free((void *)(uintptr_t)features[0].data);
+	return r;
 }
 
 static int copy(char **argv, struct perf_data *from, struct guest *guest, struct recording_out *to,
@@ -193,7 +217,7 @@ static int copy(char **argv, struct perf_data *from, struct guest *guest, struct
 	if (!r)
 		r = copy_items(from, is_begun_anew, to, error);
 	if (!r && strcmp(argv[3], "cut") != 0)
-		r = finish(from, to, error);
+		r = finish(from, guest, to, error);
 	return r;
 }
 

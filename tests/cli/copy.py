@@ -78,8 +78,18 @@ def test(number, name, program, copy, options=FILES, itrace="i1ibe"):
         return False
 
 
+def build_id(number, copy):
+    name = "perf_reads_the_build_id_of_the_guest"
+    if not shutil.which("perf"):
+        print(f"ok {number} - {name} # SKIP no perf")
+        return True
+    good = f"{bytes(range(20)).hex()} [guest.kernel.kallsyms]" in questions.lines(["perf", "buildid-list", "-i", copy])
+    print(f"{'ok' if good else 'not ok'} {number} - {name}")
+    return good
+
+
 def main():
-    print("1..6")
+    print("1..7")
     with tempfile.TemporaryDirectory() as where:
         finished, cut = copied(where, "finished"), copied(where, "cut")
         begun = copied(where, "begun", *VCPU)
@@ -89,7 +99,8 @@ def main():
                 test(3, "perf_decodes_what_was_finished", ["perf"], finished),
                 test(4, "ptvm_finds_the_guest_in_the_recording", [PTVM], begun, []),
                 test(5, "perf_finds_the_guest_in_the_recording", ["perf"], begun, []),
-                test(6, "perf_finds_it_for_instructions_alone", ["perf"], begun, [], "i0ns")]
+                test(6, "perf_finds_it_for_instructions_alone", ["perf"], begun, [], "i0ns"),
+                build_id(7, begun)]
     sys.exit(0 if all(good) else 1)
 
 
