@@ -1,102 +1,20 @@
 #include "host/cmd_record.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include "host/perf_kernel.h"
-#include "host/record_loop.h"
+#include "host/record.h"
 #include "host/record_options.h"
-#include "host/record_report.h"
-#include "host/recorder.h"
 #include "host/recording_repair.h"
-
-/* What the loop waits for. */
-static int prepare(struct record_loop *loop, struct ptvm_error *error)
-{
-	const struct record_options *options = loop->options;
-	int r;
-
-	r = loop->signals = record_loop_signals(error);
-	if (r < 0)
-		return r;
-	loop->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (loop->wake < 0)
-		return ptvm_fail_errno(error, "eventfd");
-	r = options->control ? control_fifo_open(options->control, &loop->control, error) : 0;
-	if (!r && options->command)
-		r = workload_prepare(&loop->workload, options->command, error);
-	return r;
-}
-
-static void warn_of_emulators(const struct recorder *recorder)
-{
-	for (size_t i = 0; i < recorder->targets.machines.count; i++)
-		if (recorder->targets.machines.items[i].vcpus.is_emulated)
-			(void)fprintf(stderr,
-				      "ptvm record: '%s' is emulated (TCG): the trace will show "
-				      "the emulator, not the guest\n",
-				      recorder->targets.machines.items[i].name);
-}
-
-/* What was recorded is kept, whatever happens meanwhile. */
-static int run(struct record_loop *loop, struct ptvm_error *error)
-{
-	struct recorder *recorder = loop->recorder;
-	struct trace_loss loss = { 0 };
-	int r, finished;
-
-	warn_of_emulators(recorder);
-	r = record_loop_run(loop, error);
-	finished = recorder_finish(recorder, &loss, r ? NULL : error);
-	if (recorder->is_written)
-		record_report_print(recorder, &loss, finished == -PTVM_END, stderr);
-	trace_loss_free(&loss);
-	if (!r && finished != -PTVM_END)
-		r = finished;
-	return r ? r : loop->exit_status;
-}
-
-static int record(const struct record_options *options, int argc, char **argv,
-		  struct ptvm_error *error)
-{
-	const struct roots roots = roots_here();
-	const struct perf_kernel kernel = perf_kernel_here();
-	struct recorder recorder = {
-		.roots = &roots, .kernel = &kernel, .options = options, .argc = argc, .argv = argv
-	};
-	struct record_loop loop = { .recorder = &recorder,
-				    .options = options,
-				    .verb = argv[0],
-				    .signals = -1,
-				    .wake = -1,
-				    .control = control_fifo_none() };
-	int r = prepare(&loop, error);
-
-	recorder.wake_fd = loop.wake;
-	if (!r)
-		r = recorder_open(&recorder, error);
-	if (!r)
-		r = run(&loop, error);
-	recorder_free(&recorder);
-	workload_end(&loop.workload);
-	control_fifo_close(&loop.control);
-	if (loop.signals >= 0)
-		(void)close(loop.signals);
-	if (loop.wake >= 0)
-		(void)close(loop.wake);
-	return r;
-}
 
 int cmd_record(int argc, char **argv, struct ptvm_error *error)
 {
+	const struct roots roots = roots_here();
+	const struct perf_kernel kernel = perf_kernel_here();
 	struct record_options options;
 	int r = record_options_parse(argc, argv, &options, error);
 
 	if (!r)
 		r = options.repair ? recording_repair(options.repair, error)
-				   : record(&options, argc, argv, error);
+				   : record(&roots, &kernel, &options, argc, argv, error);
 	record_options_free(&options);
 	return r;
 }

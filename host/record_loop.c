@@ -196,8 +196,10 @@ int record_loop_run(struct record_loop *loop, struct ptvm_error *error)
 	const int64_t start = now_ms();
 	int r = on_time(loop, start, error);
 
-	if (!r && loop->options->command)
+	if (!r && loop->options->command) {
 		r = workload_start(&loop->workload, loop->options->command[0], error);
+		loop->recorder->is_written &= !r;
+	}
 	while (!r && !loop->is_over)
 		r = step(loop, start, error);
 	if (isatty(STDERR_FILENO))

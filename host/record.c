@@ -1,0 +1,85 @@
+#include "host/record.h"
+
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "host/record_loop.h"
+#include "host/record_options.h"
+#include "host/record_report.h"
+#include "host/recorder.h"
+
+/* What the loop waits for. */
+static int prepare(struct record_loop *loop, struct ptvm_error *error)
+{
+	const struct record_options *options = loop->options;
+	int r;
+
+	r = loop->signals = record_loop_signals(error);
+	if (r < 0)
+		return r;
+	loop->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (loop->wake < 0)
+		return ptvm_fail_errno(error, "eventfd");
+	r = options->control ? control_fifo_open(options->control, &loop->control, error) : 0;
+	if (!r && options->command)
+		r = workload_prepare(&loop->workload, options->command, error);
+	return r;
+}
+
+static void warn_of_emulators(const struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->targets.machines.count; i++)
+		if (recorder->targets.machines.items[i].vcpus.is_emulated)
+			(void)fprintf(stderr,
+				      "ptvm record: '%s' is emulated (TCG): the trace will show "
+				      "the emulator, not the guest\n",
+				      recorder->targets.machines.items[i].name);
+}
+
+/* What was recorded is kept, whatever happens meanwhile. */
+static int run(struct record_loop *loop, struct ptvm_error *error)
+{
+	struct recorder *recorder = loop->recorder;
+	struct trace_loss loss = { 0 };
+	int r, finished;
+
+	warn_of_emulators(recorder);
+	r = record_loop_run(loop, error);
+	finished = recorder_finish(recorder, &loss, r ? NULL : error);
+	if (recorder->is_written)
+		record_report_print(recorder, &loss, finished == -PTVM_END, stderr);
+	trace_loss_free(&loss);
+	if (!r && finished != -PTVM_END)
+		r = finished;
+	return r ? r : loop->exit_status;
+}
+
+int record(const struct roots *roots, const struct perf_kernel *kernel,
+	   const struct record_options *options, int argc, char **argv, struct ptvm_error *error)
+{
+	struct recorder recorder = {
+		.roots = roots, .kernel = kernel, .options = options, .argc = argc, .argv = argv
+	};
+	struct record_loop loop = { .recorder = &recorder,
+				    .options = options,
+				    .verb = argv[0],
+				    .signals = -1,
+				    .wake = -1,
+				    .control = control_fifo_none() };
+	int r = prepare(&loop, error);
+
+	recorder.wake_fd = loop.wake;
+	if (!r)
+		r = recorder_open(&recorder, error);
+	if (!r)
+		r = run(&loop, error);
+	recorder_free(&recorder);
+	workload_end(&loop.workload);
+	control_fifo_close(&loop.control);
+	if (loop.signals >= 0)
+		(void)close(loop.signals);
+	if (loop.wake >= 0)
+		(void)close(loop.wake);
+	return r;
+}

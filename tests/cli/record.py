@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""record.py PTVM RECORD_HERE: recordings of what this machine's kernel tells beside a trace; prints TAP.
+
+Skips, with a word, where the kernel lets us record nothing, and where perf is absent."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PTVM, RECORD = sys.argv[1:3]
+LIMIT = 30
+
+
+def record(where, *options, **more):
+    return subprocess.run([RECORD, "-m", "64K,64K", "-o", where / "rec", *options], capture_output=True, text=True,
+                          timeout=LIMIT, **more)
+
+
+def switches(program, recording):
+    run = subprocess.run([program, "script", "-i", recording, "--show-switch-events"], capture_output=True, text=True,
+                         timeout=LIMIT)
+    return [line for line in run.stdout.splitlines() if "SWITCH" in line]
+
+
+def perf_reads(recording):
+    return not shutil.which("perf") or switches("perf", recording)
+
+
+class Sleeper:
+    """A process to record."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen(["sleep", "100"])
+        return str(self.process.pid)
+
+    def __exit__(self, *exception):
+        self.process.kill()
+        self.process.wait()
+
+
+def test_a_command_is_recorded(where):
+    with Sleeper() as tid:
+        run = record(where, "-t", tid, "--", "sh", "-c", "sleep 0.2; exit 3")
+    assert run.returncode == 3, run.stderr
+    assert perf_reads(where / "rec") and switches(PTVM, where / "rec")
+    assert json.loads((where / "rec/data.ptvm.json").read_text())["version"] == 1
+
+
+def test_files_are_private(where):
+    record(where, "-t", str(os.getpid()), "--duration", "50ms")
+    assert (where / "rec").stat().st_mode & 0o777 == 0o700
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in (where / "rec").iterdir())
+
+
+def test_an_older_recording_is_kept(where):
+    for _ in range(3):
+        assert record(where, "-t", str(os.getpid()), "--duration", "50ms").returncode == 0
+    assert sorted(path.name for path in where.iterdir()) == ["rec", "rec.old"]
+
+
+def test_refusals_leave_nothing_behind(where):
+    with Sleeper() as tid:
+        assert record(where, "-t", tid, "--", "no-such-command").returncode == 1
+    assert record(where, "-t", "2147483647").returncode == 1
+    assert record(where, "-t", str(os.getpid()), "-e", "intel_pt/nonsense/").returncode == 1
+    assert not list(where.iterdir())
+
+
+def test_it_ends_with_what_it_records(where):
+    process = subprocess.Popen(["sleep", "0.5"])
+    recorder = subprocess.Popen([RECORD, "-m", "64K,64K", "-o", where / "rec", "-t", str(process.pid)],
+                                stderr=subprocess.PIPE, text=True)
+    process.wait()
+    assert "have ended" in recorder.communicate(timeout=LIMIT)[1]
+    assert recorder.returncode == 0
+
+
+def test_it_ends_at_its_limit(where):
+    run = record(where, "-a", "--max-size", "200K", "--duration", "20")
+    assert run.returncode == 0
+    assert "--max-size" in run.stderr or (where / "rec/data").stat().st_size < 200 << 10
+
+
+def test_signals_end_it(where):
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        recorder = subprocess.Popen([RECORD, "-m", "64K,64K", "-o", where / "rec", "-t", str(os.getpid())],
+                                    stderr=subprocess.DEVNULL)
+        while not (where / "rec/data.ptvm.json").exists():
+            time.sleep(0.01)
+        time.sleep(0.3)
+        recorder.send_signal(number)
+        assert recorder.wait(timeout=LIMIT) == 0
+        assert perf_reads(where / "rec")
+        shutil.rmtree(where / "rec")
+
+
+def test_what_is_left_of_a_killed_one_is_read_and_repaired(where):
+    recorder = subprocess.Popen([RECORD, "-m", "64K,64K", "-o", where / "rec", "-a"], stderr=subprocess.DEVNULL)
+    while not (where / "rec/data").exists() or (where / "rec/data").stat().st_size < 100 << 10:
+        time.sleep(0.05)
+    recorder.kill()
+    recorder.wait()
+    before = switches(PTVM, where / "rec")
+    assert before
+    for _ in range(2):
+        subprocess.run([PTVM, "record", "--repair", where / "rec"], check=True, timeout=LIMIT)
+        assert perf_reads(where / "rec")
+        assert switches(PTVM, where / "rec") == before
+
+
+def test_commands_are_carried_out(where):
+    fifos = [where / "control", where / "ack"]
+    for fifo in fifos:
+        os.mkfifo(fifo)
+    recorder = subprocess.Popen([RECORD, "-m", "64K,64K", "-o", where / "rec", "-t", str(os.getpid()), "-S4K", "-D", "-1",
+                                 "--control", f"fifo:{fifos[0]},{fifos[1]}"], stderr=subprocess.PIPE, text=True)
+    control, ack = (os.open(fifo, os.O_RDWR) for fifo in fifos)
+    for word in ["ping", "enable", "nonsense", "snapshot", "disable", "stop"]:
+        os.write(control, f"{word}\n".encode())
+        assert word == "nonsense" or os.read(ack, 64) == b"ack\n", word
+    errors = recorder.communicate(timeout=LIMIT)[1]
+    assert recorder.returncode == 0 and "no such command: 'nonsense'" in errors and "1 snapshots" in errors, errors
+
+
+def main():
+    tests = [(name[5:], test) for name, test in globals().items() if name.startswith("test_")]
+    with tempfile.TemporaryDirectory() as where:
+        probe = record(pathlib.Path(where), "-t", str(os.getpid()), "--duration", "50ms")
+    if probe.returncode:
+        print(f"1..0 # SKIP {probe.stderr.strip()}")
+        return
+    print(f"1..{len(tests)}")
+    for number, (name, test) in enumerate(tests, 1):
+        with tempfile.TemporaryDirectory() as where:
+            try:
+                test(pathlib.Path(where))
+                print(f"ok {number} - {name}")
+            except Exception as error:
+                print(f"not ok {number} - {name}")
+                print(f"# {type(error).__name__}: {error}".replace("\n", "\n# "))
+
+
+main()
