@@ -12,6 +12,7 @@
 #include "guest/channel.h"
 #include "guest/guest_copy.h"
 #include "guest/output_directory.h"
+#include "guest/output_owner.h"
 #include "host/guest_way.h"
 
 struct guest_args {
@@ -159,6 +160,8 @@ static int copy_guest(const struct guest_args *args, struct channel *channel, co
 		return r;
 	guest_copy_init(&copy, channel, &directory, domain);
 	r = copy_all(&copy, begin, error);
+	if (!r)
+		r = output_owner_give(directory.work, error);
 	if (!r)
 		r = output_directory_keep(&directory, error);
 	if (!r)
