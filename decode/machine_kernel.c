@@ -7,6 +7,8 @@
 #include "decode/kallsyms.h"
 #include "decode/machine_parts.h"
 
+enum { PAGE = 4096 };
+
 /* A failure of a file nobody asked for becomes a note, and is over. */
 static int settle(struct machine *machine, int r, const char *asked, const struct ptvm_error *from,
 		  struct ptvm_error *error)
@@ -62,8 +64,58 @@ static int name_pieces(struct machine *machine)
 	return history_finish(&machine->maps.history, &dropped);
 }
 
-static int load_kcore(struct machine *machine, const char *path, struct ptvm_error *error)
+/* How many bytes from `at` on, in whole pages, are of addresses that have no code yet. */
+static uint64_t missing_bytes(const struct image *image, const struct elf_segment *segment,
+			      uint64_t at)
 {
+	uint64_t end = at;
+	size_t left;
+
+	while (end + PAGE <= segment->size && !image_find(image, segment->address + end, &left))
+		end += PAGE;
+	return end - at;
+}
+
+/* Add code where there is none yet: that of modules which were loaded while recording. */
+static int add_missing(struct image *image, const struct elf_file *file)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < file->segments.count; i++) {
+		const struct elf_segment *segment = &file->segments.items[i];
+		uint64_t size;
+
+		for (uint64_t at = 0; at < segment->size && segment->address >> 63 && !r;
+		     at += size + PAGE) {
+			size = missing_bytes(image, segment, at);
+			if (size)
+				r = image_add(image, segment->address + at,
+					      file->bytes.data + segment->offset + at, size);
+		}
+	}
+	return r == -PTVM_NO_MEMORY ? r : 0;
+}
+
+/* Of what was there before, the earlier bytes stay: at what time they changed is not known. */
+static int load_later(struct machine *machine, const char *path, struct ptvm_error *error)
+{
+	struct elf_file file = { 0 };
+	struct bytes bytes;
+	int r = machine_keep_file(machine, path, &bytes, error);
+
+	if (!r)
+		r = elf_file_read(path, bytes, &file, error);
+	if (!r && add_missing(&machine->image, &file))
+		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+	elf_file_close(&file);
+	return r;
+}
+
+static int load_kcore(struct machine *machine, const struct kernel_files *files,
+		      struct ptvm_error *error)
+{
+	struct ptvm_error story = { 0 };
+	const char *path = files->kcore;
 	struct elf_file file = { 0 };
 	struct bytes bytes;
 	int r = machine_keep_file(machine, path, &bytes, error);
@@ -72,6 +124,8 @@ static int load_kcore(struct machine *machine, const char *path, struct ptvm_err
 		r = elf_file_read(path, bytes, &file, error);
 	if (!r)
 		r = add_segments(machine, path, &file, 0, error);
+	if (!r && files->later)
+		r = settle(machine, load_later(machine, files->later, &story), NULL, &story, error);
 	if (!r && name_pieces(machine))
 		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
 	if (!r)
@@ -190,7 +244,7 @@ int machine_load_kernel(struct machine *machine, const struct kernel_files *file
 	if (!r && files->kcore && is_moved && !asked->kcore)
 		machine_note(machine, "%s: not used, it is of another boot", files->kcore);
 	else if (!r && files->kcore)
-		r = settle(machine, load_kcore(machine, files->kcore, &story), asked->kcore, &story,
+		r = settle(machine, load_kcore(machine, files, &story), asked->kcore, &story,
 			   error);
 	return r;
 }

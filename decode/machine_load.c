@@ -48,6 +48,7 @@ static void prefer(struct machine *machine, struct kernel_files *files,
 		files->kallsyms = asked->kallsyms;
 		files->kcore = file_beside(machine, asked->kallsyms, "kcore");
 		files->modules = file_beside(machine, asked->kallsyms, "modules");
+		files->later = NULL;
 	}
 	if (asked->vmlinux)
 		files->vmlinux = asked->vmlinux;
@@ -57,13 +58,24 @@ static void prefer(struct machine *machine, struct kernel_files *files,
 		files->kcore = asked->kcore;
 }
 
-static int load(struct machine *machine, const char *directory, const struct kernel_files *asked,
-		struct ptvm_error *error)
+/* `recording`: its directory, NULL none. */
+static const char *later_kcore(struct machine *machine, const char *recording)
+{
+	char name[40] = "data.ptvm-kcore";
+
+	if (machine->pid)
+		(void)snprintf(name, sizeof(name), "data.ptvm-kcore__%d", machine->pid);
+	return recording ? file_in(machine, recording, name) : NULL;
+}
+
+static int load(struct machine *machine, const char *recording, const char *directory,
+		const struct kernel_files *asked, struct ptvm_error *error)
 {
 	struct kernel_files files = { 0 };
 
 	if (directory)
 		files = files_in(machine, directory);
+	files.later = later_kcore(machine, recording);
 	prefer(machine, &files, asked);
 	return machine_load_kernel(machine, &files, asked, error);
 }
@@ -134,7 +146,7 @@ static int load_host(struct machine *host, const struct perf_data *data,
 			? snprintf(directory, sizeof(directory), "%s/kcore_dir", data->directory)
 			: -1;
 
-	return load(host, n > 0 && n < PATH_MAX ? directory : NULL, &asked, error);
+	return load(host, data->directory, n > 0 && n < PATH_MAX ? directory : NULL, &asked, error);
 }
 
 /* Where a guest's files are: in the recording, else below the mount. */
@@ -166,7 +178,8 @@ static int load_guest(struct machine *guest, const struct perf_data *data,
 			.modules = options->guest_modules,
 			.vmlinux = options->guest_vmlinux,
 		};
-	return load(guest, guest_directory(guest, data, options, directory), &asked, error);
+	return load(guest, guest->pid ? data->directory : NULL,
+		    guest_directory(guest, data, options, directory), &asked, error);
 }
 
 static int set_places(struct machine *host, const struct machine_options *options)

@@ -89,6 +89,7 @@ int machines_read_records(struct machines *machines, const struct perf_data *dat
 /** Where a kernel's files are; NULL where there is none. */
 struct kernel_files {
 	const char *kallsyms, *kcore, *modules, *vmlinux;
+	const char *later; /* pages of a later copy of kcore, see docs/recording-format.md */
 };
 
 /**

@@ -20,6 +20,7 @@ enum { KERNEL = 1, USER = 2, GUEST = 4, TEXT_SIZE = 0x40, PID = 77 };
 
 #define TEXT 0xffffffff81000000u
 #define MODULE 0xffffffffc0000000u
+#define LATER 0xffffffffc0100000u
 
 /* A recording in a directory of its own, with records made by hand. */
 struct fixture {
@@ -256,6 +257,28 @@ static void each_guest_has_its_own_kernel(void **state)
 	assert_string_equal(code(guest, 1, 0x1000, 5), "-");
 }
 
+static void code_that_came_later_fills_gaps_only(void **state)
+{
+	enum { PAGE = 4096 };
+	static uint8_t pages[3 * PAGE], kcore[4 * PAGE];
+	const struct elf_make_segment segment = { LATER, pages, 2 * PAGE };
+	const struct elf_make_segment both[] = { segment, { TEXT, pages, PAGE } };
+	struct fixture *fixture = *state;
+
+	memset(pages, 'l', sizeof(pages));
+	write_kernel(fixture, "kcore_dir", 'k');
+	write_kernel(fixture, "kcore_dir__123", 'g');
+	write_file(fixture, "data.ptvm-kcore", kcore, elf_make(both, 2, kcore));
+	write_text(fixture, "data.ptvm-kcore__123", "not a kcore");
+	load(fixture);
+	assert_string_equal(code(fixture->machines.host, 1, LATER + PAGE - 1, 5), "l..4097");
+	assert_string_equal(code(fixture->machines.host, 1, TEXT, 5), "k..64");
+	assert_string_equal(symbol(fixture->machines.host, 1, LATER, 5),
+			    "?+0x0 ([kernel.kallsyms])");
+	assert_string_equal(code(machines_guest(&fixture->machines, 123), 1, LATER, 5), "-");
+	assert_non_null(strstr(machines_note(&fixture->machines, 0), "data.ptvm-kcore__123"));
+}
+
 static void a_default_guest_is_given_by_its_kallsyms(void **state)
 {
 	struct fixture *fixture = *state;
@@ -479,6 +502,7 @@ int main(void)
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		with_fixture(kernel_and_modules_come_from_kcore_and_kallsyms),
+		with_fixture(code_that_came_later_fills_gaps_only),
 		with_fixture(each_guest_has_its_own_kernel),
 		with_fixture(a_default_guest_is_given_by_its_kallsyms),
 		with_fixture(a_file_the_user_named_must_be_there),
