@@ -39,8 +39,7 @@ int kernel_copy_again(struct kernel_copy *kernel, struct channel *channel, struc
 	return begin(kernel, channel, kernel->path, NULL, error);
 }
 
-/* The work is done, or has failed. */
-static void end(struct kernel_copy *kernel)
+void kernel_copy_abandon(struct kernel_copy *kernel)
 {
 	if (kernel->is_begun)
 		guest_copy_free(&kernel->copy);
@@ -56,6 +55,8 @@ static int keep_first(struct kernel_copy *kernel, struct ptvm_error *error)
 	if (!kernel->json)
 		return -PTVM_NO_MEMORY;
 	(void)snprintf(kernel->release, sizeof(kernel->release), "%s", copy->facts.release.value);
+	(void)snprintf(kernel->build_id, sizeof(kernel->build_id), "%s",
+		       copy->facts.build_id.value);
 	kernel->code_bytes = copy->code.total;
 	kernel->kallsyms_bytes = copy->kallsyms_bytes;
 	return output_directory_keep(&kernel->directory, error);
@@ -91,13 +92,13 @@ int kernel_copy_next(struct kernel_copy *kernel, struct ptvm_error *error)
 		return r;
 	if (!r)
 		r = kernel->is_again ? keep_changes(kernel, error) : keep_first(kernel, error);
-	end(kernel);
+	kernel_copy_abandon(kernel);
 	return r;
 }
 
 void kernel_copy_free(struct kernel_copy *kernel)
 {
-	end(kernel);
+	kernel_copy_abandon(kernel);
 	json_decref(kernel->json);
 	memset(kernel, 0, sizeof(*kernel));
 }

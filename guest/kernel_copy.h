@@ -21,6 +21,7 @@ struct kernel_copy {
 	/* Once it is complete: */
 	char path[PATH_MAX]; /* of the directory */
 	char release[128];   /* of the kernel; "" unknown */
+	char build_id[128];  /* in hexadecimal; "" unknown */
 	uint64_t code_bytes, kallsyms_bytes;
 	json_t *json; /* what guest.json says of a guest; for recording_json_kernel() */
 	/* And once it was copied again: */
@@ -62,6 +63,9 @@ int kernel_copy_next(struct kernel_copy *kernel, struct ptvm_error *error);
  */
 int kernel_copy_again(struct kernel_copy *kernel, struct channel *channel,
 		      struct ptvm_error *error);
+
+/** Give up a copy that is not complete; while its channel is still there. */
+void kernel_copy_abandon(struct kernel_copy *kernel);
 
 /** Free everything, and remove what is not complete; accepts zeroes. */
 void kernel_copy_free(struct kernel_copy *kernel);

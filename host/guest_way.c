@@ -1,5 +1,6 @@
 #include "host/guest_way.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "guest/channel.h"
@@ -23,7 +24,7 @@ static const char *argument(const char *via, const char *name)
 	return strncmp(via, name, strlen(name)) ? NULL : via + strlen(name);
 }
 
-bool guest_way_is_known(const char *via)
+static bool is_known(const char *via)
 {
 	return is_agent(via) || is_memory(via) || argument(via, "ssh=") || argument(via, "mount=");
 }
@@ -31,6 +32,34 @@ bool guest_way_is_known(const char *via)
 bool guest_way_needs_domain(const char *via)
 {
 	return is_agent(via) || is_memory(via);
+}
+
+void guest_way_next(const char **list, char via[GUEST_WAY_BYTES])
+{
+	size_t length = strcspn(*list, ",");
+
+	(void)snprintf(via, GUEST_WAY_BYTES, "%.*s", length < GUEST_WAY_BYTES ? (int)length : 0,
+		       *list);
+	*list += length + ((*list)[length] == ',');
+}
+
+int guest_way_check(const char *list, bool has_domain, struct ptvm_error *error)
+{
+	char via[GUEST_WAY_BYTES];
+
+	do {
+		guest_way_next(&list, via);
+		if (!is_known(via))
+			return ptvm_fail(error, PTVM_BAD_USAGE,
+					 "--via takes agent, ssh=[USER@]HOST, mount=DIR or memory, "
+					 "not '%s'",
+					 via);
+		if (!has_domain && guest_way_needs_domain(via))
+			return ptvm_fail(error, PTVM_BAD_USAGE,
+					 "which guest? name it with --domain, or a way to it with "
+					 "--via");
+	} while (*list);
+	return 0;
 }
 
 bool guest_way_asks_monitor(const char *via)

@@ -18,8 +18,19 @@ struct guest_way {
 	struct vm_memory memory;
 };
 
-/** Is `via` the name of a way, with what it needs after a `=`? */
-bool guest_way_is_known(const char *via);
+enum { GUEST_WAY_BYTES = 4096 }; /* a longer name of one is not meant */
+
+/** Take the first of a list of ways, which commas part; empty where it is too long. */
+void guest_way_next(const char **list, char via[GUEST_WAY_BYTES]);
+
+/**
+ * Are all ways of a list known, and do they suffice to find the guest?
+ *
+ * @has_domain  a domain of libvirt is named
+ *
+ * Returns 0 or -PTVM_BAD_USAGE.
+ */
+int guest_way_check(const char *list, bool has_domain, struct ptvm_error *error);
 
 /** Does it go by a domain of libvirt? */
 bool guest_way_needs_domain(const char *via);

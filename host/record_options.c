@@ -11,6 +11,7 @@
 
 #include "decode/base/options.h"
 #include "decode/base/vec.h"
+#include "host/guest_way.h"
 
 enum { MS_PER_S = 1000 };
 
@@ -167,6 +168,20 @@ static int on_delay(void *context, const char *value, struct ptvm_error *error)
 	return 0;
 }
 
+static int check_via(const struct record_options *options, struct ptvm_error *error)
+{
+	const size_t guests = options->domains.count + options->pids.count;
+	const bool is_of_one = options->via && strchr(options->via, '=');
+
+	if (!options->via || !strcmp(options->via, "none"))
+		return 0;
+	if (is_of_one && guests > 1)
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "--via %s leads to one guest, and %zu are named", options->via,
+				 guests);
+	return guest_way_check(options->via, guests, error);
+}
+
 /* What belongs together. */
 static int check(const struct record_options *options, struct ptvm_error *error)
 {
@@ -184,7 +199,7 @@ static int check(const struct record_options *options, struct ptvm_error *error)
 		wrong = "--vcpu needs the guest, by --domain or -p";
 	else if (options->delay_ms < 0 && !options->control)
 		wrong = "-D -1 waits to be enabled by --control, which is not given";
-	return wrong ? ptvm_fail(error, PTVM_BAD_USAGE, "%s", wrong) : 0;
+	return wrong ? ptvm_fail(error, PTVM_BAD_USAGE, "%s", wrong) : check_via(options, error);
 }
 
 static int take_command(int left, char **argv, struct record_options *ret)

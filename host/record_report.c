@@ -31,28 +31,32 @@ static void print_targets(const struct record_targets *targets, FILE *out)
 			      targets->tids.items[0] < 0 ? "CPUs" : "threads");
 }
 
-/* A thread by the name that its user knows. */
-static void print_thread(const struct record_targets *targets, pid_t tid, FILE *out)
+/* A thread by the name that its user knows; false where it is none of those traced. */
+static bool print_thread(const struct record_targets *targets, pid_t tid, FILE *out)
 {
 	for (size_t i = 0; i < targets->machines.count; i++) {
 		const struct trace_machine *machine = &targets->machines.items[i];
 
 		for (size_t k = 0; k < machine->vcpus.count; k++)
 			if (machine->vcpus.items[k].tid == tid) {
-				(void)fprintf(out, "vCPU %u", machine->vcpus.items[k].index);
+				(void)fprintf(out, " vCPU %u", machine->vcpus.items[k].index);
 				if (targets->machines.count > 1)
 					(void)fprintf(out, " of %s", machine->name);
-				return;
+				return true;
 			}
 	}
-	(void)fprintf(out, "thread %d", tid);
+	for (size_t i = 0; i < targets->tids.count; i++)
+		if (targets->tids.items[i] == tid) {
+			(void)fprintf(out, " thread %d", tid);
+			return true;
+		}
+	return false;
 }
 
-static void print_thread_loss(const struct record_targets *targets, const struct thread_loss *loss,
-			      FILE *out)
+static void print_loss(const struct thread_loss *loss, FILE *out)
 {
-	print_thread(targets, loss->tid, out);
-	(void)fprintf(out, " from %.9f s:", (double)loss->first / ns_per_s);
+	if (loss->first)
+		(void)fprintf(out, " from %.9f s:", (double)loss->first / ns_per_s);
 	if (loss->stops)
 		(void)fprintf(out, " %" PRIu64 " stops, %.3f ms at most,", loss->stops,
 			      (double)loss->ns / ns_per_ms);
@@ -64,18 +68,28 @@ static void print_thread_loss(const struct record_targets *targets, const struct
 		(void)fprintf(out, " %" PRIu64 " records,", loss->records);
 }
 
+/* Threads that are not traced lose records only, of switches on the CPUs; all of them are one. */
 static void print_losses(const struct record_targets *targets, const struct trace_loss *loss,
 			 FILE *out)
 {
+	struct thread_loss others = { 0 };
+
 	if (!loss->threads.count)
 		return;
-	(void)fputs("ptvm record: lost: ", out);
+	(void)fputs("ptvm record: lost:", out);
 	for (size_t i = 0; i < loss->threads.count; i++) {
-		if (i)
-			(void)fputs(" ", out);
-		print_thread_loss(targets, &loss->threads.items[i], out);
+		const struct thread_loss *thread = &loss->threads.items[i];
+
+		if (print_thread(targets, thread->tid, out))
+			print_loss(thread, out);
+		else
+			thread_loss_add(&others, thread);
 	}
-	(void)fputs(" use larger buffers (-m ,64M) or snapshots (-S)\n", out);
+	if (others.first) {
+		(void)fputs(" others", out);
+		print_loss(&others, out);
+	}
+	(void)fputs(" use larger buffers (-m 2M,64M) or snapshots (-S)\n", out);
 }
 
 static uint64_t trace_bytes(const struct recorder *recorder)

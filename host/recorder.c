@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
+#include "guest/output_owner.h"
+#include "host/build_ids.h"
 #include "host/perf_kernel.h"
 #include "host/process_list.h"
 #include "host/record_options.h"
@@ -106,6 +108,22 @@ static struct start_id *all_ids(const struct recorder *recorder, size_t *ret_cou
 	return ids;
 }
 
+/* Those whose kernels were copied. Returns NULL, or what to free. */
+static struct start_guest *list_guests(const struct recorder *recorder, size_t *ret_count)
+{
+	struct start_guest *guests = calloc(recorder->kernels.count + 1, sizeof(*guests));
+
+	*ret_count = 0;
+	for (size_t i = 0; guests && i < recorder->kernels.count; i++) {
+		const struct recorded_kernel *kernel = &recorder->kernels.items[i];
+
+		if (kernel->machine && kernel->is_copied)
+			guests[(*ret_count)++] =
+				(struct start_guest){ kernel->machine->vm.pid, kernel->copy.path };
+	}
+	return guests;
+}
+
 static int write_start(struct recorder *recorder, struct ptvm_error *error)
 {
 	const struct tracer_choice *choice = &recorder->plan.choice;
@@ -130,9 +148,13 @@ static int write_start(struct recorder *recorder, struct ptvm_error *error)
 	r = process_list_make(recorder->roots, choice->tids, choice->tid_count, &processes);
 	start.pids = processes.items;
 	start.pid_count = processes.count;
+	start.guests = list_guests(recorder, &start.guest_count);
+	if (!r && !start.guests)
+		r = -PTVM_NO_MEMORY;
 	if (!r)
 		r = recording_start_write(recorder->roots, &start, &recorder->out, error);
 	process_list_free(&processes);
+	free((void *)(uintptr_t)start.guests);
 	return r;
 }
 
@@ -154,6 +176,20 @@ static int tell_of_machines(struct recorder *recorder)
 		for (size_t k = 0; k < machine->vcpus.count && !r; k++)
 			r = recording_json_vcpu(recorder->json, machine->vm.pid,
 						&machine->vcpus.items[k]);
+	}
+	return r;
+}
+
+static int tell_of_kernels(struct recorder *recorder)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < recorder->kernels.count && !r; i++) {
+		const struct recorded_kernel *kernel = &recorder->kernels.items[i];
+
+		r = recording_json_kernel(recorder->json,
+					  kernel->machine ? kernel->machine->vm.pid : 0,
+					  kernel->copy.json, kernel->why[0] ? kernel->why : NULL);
 	}
 	return r;
 }
@@ -180,6 +216,8 @@ static int begin_json(struct recorder *recorder, struct ptvm_error *error)
 	int r = tell_of_machines(recorder);
 
 	if (!r)
+		r = tell_of_kernels(recorder);
+	if (!r)
 		r = look_at_clocks(recorder, JSON_AT_START);
 	return r < 0 ? r : write_json(recorder, error);
 }
@@ -196,6 +234,9 @@ int recorder_open(struct recorder *recorder, struct ptvm_error *error)
 		r = try_events(recorder, error);
 	if (!r)
 		r = recording_directory_make(options->output, &recorder->directory, error);
+	if (!r)
+		r = recording_kernels_copy(recorder->roots, options, &recorder->targets,
+					   recorder->directory.path, &recorder->kernels, error);
 	if (!r)
 		r = tracer_open(&recorder->tracer, recorder->kernel, &recorder->plan.choice, error);
 	if (!r)
@@ -341,22 +382,48 @@ static int end_json(struct recorder *recorder, const struct trace_loss *loss,
 	return r < 0 ? r : write_json(recorder, error);
 }
 
+static int collect_build_ids(const struct recorder *recorder, struct build_ids *ids)
+{
+	const struct tracer_choice *choice = &recorder->plan.choice;
+	struct process_list processes = { 0 };
+	int r = build_ids_add_host(ids, recorder->roots);
+
+	if (!r)
+		r = process_list_make(recorder->roots, choice->tids, choice->tid_count, &processes);
+	for (size_t i = 0; i < processes.count && !r; i++)
+		r = build_ids_add_process(ids, recorder->roots, processes.items[i]);
+	process_list_free(&processes);
+	for (size_t i = 0; i < recorder->kernels.count && !r; i++) {
+		const struct recorded_kernel *kernel = &recorder->kernels.items[i];
+
+		if (kernel->machine && kernel->is_copied)
+			r = build_ids_add_guest(ids, kernel->machine->vm.pid,
+						kernel->copy.build_id);
+	}
+	return r;
+}
+
 static int write_features(struct recorder *recorder, const struct trace_loss *loss,
 			  struct ptvm_error *error)
 {
+	struct build_ids build_ids = { 0 };
 	const struct recording_facts facts = { .version = PTVM_VERSION,
 					       .argc = recorder->argc,
 					       .argv = recorder->argv,
 					       .events = recorder->events.items,
 					       .event_count = recorder->events.count,
 					       .first_ns = loss->oldest,
-					       .last_ns = loss->newest };
+					       .last_ns = loss->newest,
+					       .build_ids = &build_ids };
 	struct recording_features features = { 0 };
-	int r = recording_features_make(recorder->roots, &facts, &features);
+	int r = collect_build_ids(recorder, &build_ids);
 
+	if (!r)
+		r = recording_features_make(recorder->roots, &facts, &features);
 	if (!r)
 		r = recording_out_finish(&recorder->out, features.items, features.count, error);
 	recording_features_free(&features);
+	build_ids_free(&build_ids);
 	return r;
 }
 
@@ -374,8 +441,11 @@ int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
 		r = drain_losses(&recorder->drain, ret_loss);
 	if (!r)
 		r = write_features(recorder, ret_loss, error);
+	recording_kernels_copy_again(recorder->options, &recorder->kernels);
 	if (!r)
 		r = end_json(recorder, ret_loss, error);
+	if (!r)
+		r = output_owner_give(recorder->directory.path, error);
 	return drained ? drained : switched ? switched : r;
 }
 
@@ -387,6 +457,7 @@ void recorder_free(struct recorder *recorder)
 	if (!recorder->is_written)
 		recording_directory_remove(&recorder->directory);
 	recording_json_free(recorder->json);
+	recording_kernels_free(&recorder->kernels);
 	clock_watch_free(&recorder->clocks);
 	recording_events_free(&recorder->events);
 	guest_event_free(&recorder->guests);

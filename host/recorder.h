@@ -13,6 +13,7 @@
 #include "host/record_targets.h"
 #include "host/recording_directory.h"
 #include "host/recording_events.h"
+#include "host/recording_kernels.h"
 #include "host/recording_out.h"
 #include "host/trace_plan.h"
 #include "host/tracer.h"
@@ -33,6 +34,7 @@ struct recorder {
 	struct trace_plan plan;
 	struct tracer tracer;
 	struct recording_directory directory;
+	struct recording_kernels kernels;
 	struct recording_events events;
 	struct guest_event guests;
 	struct recording_out out;

@@ -159,6 +159,17 @@ void trace_loss_resumed(struct trace_loss *loss, uint64_t time)
 	loss->stopped_at = 0;
 }
 
+void thread_loss_add(struct thread_loss *to, const struct thread_loss *from)
+{
+	to->stops += from->stops;
+	to->partials += from->partials;
+	to->bytes += from->bytes;
+	to->records += from->records;
+	to->ns += from->ns;
+	note_time(to, from->first);
+	note_time(to, from->last);
+}
+
 int trace_loss_add(struct trace_loss *to, const struct trace_loss *from)
 {
 	for (size_t i = 0; i < from->threads.count; i++) {
@@ -167,13 +178,7 @@ int trace_loss_add(struct trace_loss *to, const struct trace_loss *from)
 
 		if (!whole)
 			return -PTVM_NO_MEMORY;
-		whole->stops += part->stops;
-		whole->partials += part->partials;
-		whole->bytes += part->bytes;
-		whole->records += part->records;
-		whole->ns += part->ns;
-		note_time(whole, part->first);
-		note_time(whole, part->last);
+		thread_loss_add(whole, part);
 	}
 	if (from->oldest && (!to->oldest || from->oldest < to->oldest))
 		to->oldest = from->oldest;

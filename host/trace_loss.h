@@ -43,6 +43,9 @@ int trace_loss_read(struct trace_loss *loss, const struct ring_bytes *bytes);
 /** The trace is on at `time`, of perf's clock; 0: not known. */
 void trace_loss_resumed(struct trace_loss *loss, uint64_t time);
 
+/** Add what a thread lost; `to` keeps its number. */
+void thread_loss_add(struct thread_loss *to, const struct thread_loss *from);
+
 /** Add `from` to `to`. Returns 0 or -PTVM_NO_MEMORY. */
 int trace_loss_add(struct trace_loss *to, const struct trace_loss *from);
 

@@ -1,0 +1,109 @@
+#include "host/copy_loop.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "guest/guest_copy.h"
+
+double copy_loop_seconds(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+double copy_loop_mib(uint64_t bytes)
+{
+	return (double)bytes / (1 << 20);
+}
+
+static void show_progress(const struct guest_copy *copy, double begin)
+{
+	if (!isatty(STDERR_FILENO))
+		return;
+	(void)fprintf(stderr, "\r%s: %.1f", copy->doing, copy_loop_mib(copy->done));
+	if (copy->total)
+		(void)fprintf(stderr, " of %.1f", copy_loop_mib(copy->total));
+	(void)fprintf(stderr, " MiB, %.1f s \033[K", copy_loop_seconds() - begin);
+}
+
+static void end_progress(void)
+{
+	if (isatty(STDERR_FILENO))
+		(void)fputs("\r\033[K", stderr);
+}
+
+static void hold_signals(sigset_t *ret)
+{
+	(void)sigemptyset(ret);
+	(void)sigaddset(ret, SIGINT);
+	(void)sigaddset(ret, SIGTERM);
+	(void)sigaddset(ret, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, ret, NULL);
+}
+
+int copy_loop_run(const struct guest_copy *copy,
+		  int (*next)(void *context, struct ptvm_error *error), void *context,
+		  struct ptvm_error *error)
+{
+	const struct timespec at_once = { 0 };
+	const double begin = copy_loop_seconds();
+	sigset_t ending;
+	int r;
+
+	hold_signals(&ending);
+	do {
+		show_progress(copy, begin);
+		r = next(context, error);
+		if (r >= 0 && sigtimedwait(&ending, NULL, &at_once) > 0)
+			r = -PTVM_END;
+	} while (r > 0);
+	end_progress();
+	return r;
+}
+
+static int copy_by(const struct copy_ways *ways, const char *via,
+		   int (*copy)(void *context, struct guest_way *way, struct ptvm_error *error),
+		   void *context, struct ptvm_error *error)
+{
+	struct guest_way way;
+	int r;
+
+	if (guest_way_asks_monitor(via))
+		(void)fprintf(stderr,
+			      "ptvm %s: this asks QEMU's monitor for registers and where memory "
+			      "is; libvirt notes it and calls the domain tainted\n",
+			      ways->verb);
+	r = guest_way_open(via, ways->uri, ways->domain, &way, error);
+	if (!r)
+		r = copy(context, &way, error);
+	guest_way_close(&way);
+	return r;
+}
+
+int copy_loop_by_ways(const struct copy_ways *ways,
+		      int (*copy)(void *context, struct guest_way *way, struct ptvm_error *error),
+		      void *context, struct ptvm_error *error)
+{
+	const char *list = ways->list;
+	char via[GUEST_WAY_BYTES];
+	struct ptvm_error why;
+	int r;
+
+	do {
+		guest_way_next(&list, via);
+		why = (struct ptvm_error){ 0 };
+		r = copy_by(ways, via, copy, context, &why);
+		if (!r)
+			return 0;
+		if (r == -PTVM_END)
+			return ptvm_fail(error, PTVM_SYSTEM, "interrupted");
+		if (*list)
+			(void)fprintf(stderr, "ptvm %s: by %s: %s\n", ways->verb, via,
+				      why.code ? why.message : "out of memory");
+	} while (*list);
+	return why.code ? ptvm_fail(error, why.code, "%s", why.message) : r;
+}

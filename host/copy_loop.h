@@ -1,0 +1,46 @@
+/* Copying a kernel while somebody waits: progress on a terminal, an end on Ctrl-C, and one way to
+ * the guest tried after the other. */
+#pragma once
+
+#include <stdint.h>
+
+#include "decode/base/error.h"
+#include "host/guest_way.h"
+
+struct guest_copy;
+
+/** How to get to a guest. */
+struct copy_ways {
+	const char *verb; /* said before messages */
+	const char *list; /* checked by guest_way_check() */
+	const char *uri;  /* of libvirt; NULL: the default */
+	const char *domain;
+};
+
+/**
+ * Call `next` until it returns 0, and show how far `copy` is.
+ *
+ * SIGINT, SIGTERM and SIGHUP are blocked, and kept until a step is done, so that nothing is left
+ * behind in the guest or here.
+ *
+ * Returns 0, -PTVM_END when it was interrupted, or the error of `next`.
+ */
+int copy_loop_run(const struct guest_copy *copy,
+		  int (*next)(void *context, struct ptvm_error *error), void *context,
+		  struct ptvm_error *error);
+
+/**
+ * Call `copy` with one way after the other, until it returns 0 or was interrupted. Failures are
+ * told on standard error, but for the last.
+ *
+ * Returns 0, -PTVM_SYSTEM when it was interrupted, or the error of the last way.
+ */
+int copy_loop_by_ways(const struct copy_ways *ways,
+		      int (*copy)(void *context, struct guest_way *way, struct ptvm_error *error),
+		      void *context, struct ptvm_error *error);
+
+/** Seconds of a clock that only goes on. */
+double copy_loop_seconds(void);
+
+/** In MiB. */
+double copy_loop_mib(uint64_t bytes);

@@ -1,0 +1,47 @@
+/* The kernels that a recording comes with: of the host, and of each guest, copied before the trace
+ * begins, and of guests once more when it has ended. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "decode/base/error.h"
+#include "guest/kernel_copy.h"
+
+struct record_options;
+struct record_targets;
+struct roots;
+struct trace_machine;
+
+struct recorded_kernel {
+	const struct trace_machine *machine; /* NULL: the host's */
+	struct kernel_copy copy;
+	bool is_copied;
+	char why[512]; /* it was not */
+};
+
+/** Zero-initialise before use. */
+struct recording_kernels {
+	struct recorded_kernel *items; /* the host's first */
+	size_t count;
+};
+
+/**
+ * Copy them. A kernel that cannot be copied is left out with a warning, unless a way to it was
+ * named (--via), or it was interrupted.
+ *
+ * @recording  path of its directory
+ * @targets    borrowed until recording_kernels_free(), which is due in any case
+ *
+ * Returns 0, -PTVM_NO_MEMORY, or an error of copy_loop_by_ways().
+ */
+int recording_kernels_copy(const struct roots *roots, const struct record_options *options,
+			   const struct record_targets *targets, const char *recording,
+			   struct recording_kernels *ret, struct ptvm_error *error);
+
+/** Copy guests again, for code that changed meanwhile. What cannot be is told, and left out. */
+void recording_kernels_copy_again(const struct record_options *options,
+				  struct recording_kernels *kernels);
+
+/** Accepts zeroes. */
+void recording_kernels_free(struct recording_kernels *kernels);
