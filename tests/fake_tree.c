@@ -15,7 +15,11 @@
 
 void fake_tree_init(struct fake_tree *tree)
 {
-	(void)strcpy(tree->path, "/tmp/ptvm-tree-XXXXXX");
+	const char *where = getenv("TMPDIR");
+
+	assert_in_range(snprintf(tree->path, sizeof(tree->path), "%s/ptvm-tree-XXXXXX",
+				 where ? where : "/tmp"),
+			1, sizeof(tree->path) - 1);
 	assert_non_null(mkdtemp(tree->path));
 	(void)snprintf(tree->proc, sizeof(tree->proc), "%s/proc", tree->path);
 	(void)snprintf(tree->sys, sizeof(tree->sys), "%s/sys", tree->path);

@@ -11,7 +11,7 @@ struct fake_tree {
 	struct roots roots; /* of these */
 };
 
-/** Make an empty one in /tmp; asserts that it works. */
+/** Make an empty one in $TMPDIR, or /tmp; asserts that it works. */
 void fake_tree_init(struct fake_tree *tree);
 
 /** Remove it with all that is in it. */

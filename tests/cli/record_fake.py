@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""record_fake.py PTVM RECORD_FAKE: what `ptvm record` writes on a machine where the sample recording happens once more,
+through rings of any size, decodes as the sample does; killed at any write, it decodes up to there. Prints TAP."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import questions
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+SAMPLE = PROJECT / "examples/vm-small"
+PTVM, FAKE = sys.argv[1:3]
+GUEST = SAMPLE / "kcore_dir__106"
+FILES = ["--guestkallsyms", GUEST / "kallsyms", "--guestmodules", GUEST / "modules"]
+FIELDS = ["-F", "comm,tid,cpu,time,ip,sym,symoff,dso,addr,flags"]
+CPUS = 2
+# The threads as threads, so that perf takes the guest for the one that options tell of; or as a guest.
+THREADS = ["-t", "106,109,113,226"]
+MACHINE = ["-p", "106", "-t", "106,109,226", "--via", "none"]
+KILLED = -9
+
+
+class Bench:
+    """A directory, where the fake machine has its files, too."""
+
+    def __init__(self, where):
+        self.where = pathlib.Path(where)
+        self.count = 0
+
+    def record(self, *options, step=4, how="patient", kill=0):
+        """Returns the recording, and how it went."""
+        self.count += 1
+        made = self.where / f"recording-{self.count}"
+        command = [FAKE, SAMPLE, str(step), how, str(kill), *options, "-e", "intel_pt/cyc=1/k", "-o", made]
+        went = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": self.where},
+                              timeout=60)
+        assert went.returncode == (KILLED if kill else 0), f"{went.returncode}: {went.stderr}"
+        for name in ["kcore_dir", "kcore_dir__106"]:
+            if made.is_dir() and not (made / name).exists():
+                (made / name).symlink_to(SAMPLE / name)
+        return made, went
+
+
+def lines(program, recording, *options):
+    """What a decoder prints of a recording."""
+    return questions.lines([program, "script", *options, *FIELDS, *FILES, "-i", recording])
+
+
+def assert_same(program, recording):
+    for itrace in ["--itrace=i1ibe", "--itrace=i0ns"]:
+        found, expected = lines(program, recording, itrace), lines(program, SAMPLE, itrace)
+        assert len(expected) > 100000, f"{len(expected)} lines"
+        for at, (one, other) in enumerate(zip(found, expected)):
+            assert one == other, f"{program} {itrace}: line {at}: found {one!r}, expected {other!r}"
+        assert len(found) == len(expected), f"{len(found)} lines, expected {len(expected)}"
+
+
+def code(program, recording):
+    """What ran on each CPU; no times, which depend on what is behind."""
+    command = [program, "script", "--itrace=i1i", "-F", "cpu,ip,sym", *FILES, "-i", recording]
+    words = [line.split(" ", 1) for line in questions.lines(command)]
+    return [[line[1] for line in words if line[0] == f"[{cpu:03}]"] for cpu in range(CPUS)]
+
+
+def rings_of_any_size_give_the_same_answers(bench):
+    for options in [["-m", "4K,4K", *MACHINE], ["-m", "4K,8K", *THREADS], ["-m", "64K,1M", *THREADS]]:
+        made, went = bench.record(*options)
+        assert " 0 events left, 0 areas left," in went.stdout, went.stdout
+        assert "lost" not in went.stderr, went.stderr
+        assert_same(PTVM, made)
+
+
+def perf_gives_the_same_answers(bench):
+    for options, step in [(["-m", "4K,4K"], 4), (["-m", "64K,1M"], 1000)]:
+        assert_same("perf", bench.record(*options, *THREADS, step=step)[0])
+
+
+def a_snapshot_is_the_end_of_the_trace(bench):
+    made, _ = bench.record("-Se", "-m", "64K,4K", *THREADS)
+    for program in [PTVM, "perf"] if shutil.which("perf") else [PTVM]:
+        found, expected = code(program, made)[0], code(program, SAMPLE)[0]
+        assert 1000 < len(found) < len(expected), f"{program}: {len(found)} lines"
+        assert found == expected[-len(found):], f"{program}: not the end"
+
+
+def a_machine_that_does_not_wait_loses_trace(bench):
+    made, went = bench.record("-m", "4K,4K", *THREADS, how="lossy", step=200)
+    stops, records = map(int, re.search(r"(\d+) stops, (\d+) records lost", went.stdout).groups())
+    assert stops and records, went.stdout
+    assert sum(map(int, re.findall(r"(\d+) stops,", went.stderr))) == stops, went.stderr
+    assert sum(map(int, re.findall(r"(\d+) records,", went.stderr))) == records, went.stderr
+    for found, expected in zip(code(PTVM, made), code(PTVM, SAMPLE)):
+        assert set(found) <= set(expected)
+
+
+def assert_cut(made, whole, before):
+    """It decodes up to a place, which is no earlier than that of a recording that was killed before."""
+    found = code(PTVM, made)
+    for cpu in range(CPUS):
+        assert found[cpu] == whole[cpu][:len(found[cpu])], f"CPU {cpu} of {made}"
+        assert len(found[cpu]) >= len(before[cpu]), f"CPU {cpu} of {made}: less than before"
+    return found
+
+
+def repair(made):
+    subprocess.run([PTVM, "record", "--repair", made], check=True, capture_output=True)
+
+
+def assert_repaired(made, found, with_perf):
+    repair(made)
+    data = (made / "data").read_bytes()
+    repair(made)
+    assert data == (made / "data").read_bytes(), f"{made} was repaired twice"
+    assert code(PTVM, made) == found, f"{made}, repaired"
+    for mine, theirs in zip(found, code("perf", made) if with_perf else []):
+        assert theirs == mine[:len(theirs)], f"{made}, perf"
+        assert len(theirs) >= len(mine) * 9 // 10, f"{made}: perf finds {len(theirs)} of {len(mine)}"
+
+
+def killed_at_any_write_it_decodes_up_to_there(bench):
+    options = ["-m", "4K,4K", *THREADS]
+    whole = code(PTVM, SAMPLE)
+    writes = int(bench.record(*options, step=50)[1].stdout.split()[0])
+    found, without = [[]] * CPUS, 0
+    for number in range(1, writes + 1):
+        made, _ = bench.record(*options, step=50, kill=number)
+        read = subprocess.run([PTVM, "script", "--itrace=e", "-i", made], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE)
+        if read.returncode:
+            assert read.returncode == 1 and not any(found), f"write {number}: {read.stderr}"
+            without += 1
+            continue
+        found = assert_cut(made, whole, found)
+        assert_repaired(made, found, shutil.which("perf") and number % 8 == 0)
+        shutil.rmtree(made)
+    assert without < writes / 3, f"{without} of {writes} have no beginning"
+    assert [len(of_cpu) for of_cpu in found] == [len(of_cpu) for of_cpu in whole], "the last has not all"
+
+
+TESTS = [rings_of_any_size_give_the_same_answers, perf_gives_the_same_answers, a_snapshot_is_the_end_of_the_trace,
+         a_machine_that_does_not_wait_loses_trace, killed_at_any_write_it_decodes_up_to_there]
+
+
+def run(number, test, bench):
+    name = test.__name__
+    if name.startswith("perf_") and not shutil.which("perf"):
+        print(f"ok {number} - {name} # SKIP no perf")
+        return True
+    try:
+        test(bench)
+        print(f"ok {number} - {name}", flush=True)
+        return True
+    except (AssertionError, subprocess.SubprocessError) as reason:
+        print(f"not ok {number} - {name}", flush=True)
+        print(f"{name}: {reason}", file=sys.stderr)
+        return False
+
+
+def main():
+    print(f"1..{len(TESTS)}")
+    with tempfile.TemporaryDirectory() as where:
+        bench = Bench(where)
+        good = [run(number, test, bench) for number, test in enumerate(TESTS, 1)]
+    sys.exit(0 if all(good) else 1)
+
+
+if __name__ == "__main__":
+    main()
