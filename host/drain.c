@@ -73,17 +73,23 @@ static int pass(struct drain_worker *worker)
 	return r ? r : end_pass(worker, epoch, sum != 0);
 }
 
+static void start_waiting(const struct drain_worker *worker, struct pollfd *fds)
+{
+	for (size_t queue = worker->first; queue < worker->end; queue++)
+		*fds++ = (struct pollfd){ .fd = tracer_wait_fd(worker->drain->tracer, queue),
+					  .events = POLLIN };
+}
+
+/* One whose thread has ended would not let us wait any more. */
 static void wait_for_rings(const struct drain_worker *worker, struct pollfd *fds)
 {
-	const struct tracer *tracer = worker->drain->tracer;
+	const struct perf_kernel *kernel = worker->drain->tracer->kernel;
 	const size_t count = worker->end - worker->first;
 
+	(void)kernel->wait(kernel->context, fds, count, WAIT_MS);
 	for (size_t i = 0; i < count; i++)
-		fds[i] = (struct pollfd){
-			.fd = tracer->rings.items[worker->first + i].events.items[0].fd,
-			.events = POLLIN,
-		};
-	(void)tracer->kernel->wait(tracer->kernel->context, fds, count, WAIT_MS);
+		if (fds[i].revents & (POLLHUP | POLLERR | POLLNVAL))
+			fds[i].fd = -1;
 }
 
 static void wake(const struct drain *drain)
@@ -100,6 +106,7 @@ static void *work(void *context)
 	struct pollfd fds[RINGS_PER_THREAD];
 	int r = 0;
 
+	start_waiting(worker, fds);
 	while (!r && !is_stopping(worker->drain)) {
 		r = pass(worker);
 		if (!r)

@@ -2,12 +2,24 @@
 
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "host/record_loop.h"
 #include "host/record_options.h"
 #include "host/record_report.h"
 #include "host/recorder.h"
+
+/* There is an event for each thread on each CPU: as many as we may have. */
+static void allow_many_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 /* What the loop waits for. */
 static int prepare(struct record_loop *loop, struct ptvm_error *error)
@@ -69,6 +81,7 @@ int record(const struct roots *roots, const struct perf_kernel *kernel,
 				    .control = control_fifo_none() };
 	int r = prepare(&loop, error);
 
+	allow_many_files();
 	recorder.wake_fd = loop.wake;
 	if (!r)
 		r = recorder_open(&recorder, error);

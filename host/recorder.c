@@ -260,16 +260,11 @@ int recorder_switch(struct recorder *recorder, bool on, struct ptvm_error *error
 	return tracer_switch(&recorder->tracer, on, error);
 }
 
-/* Only one thread at a time may touch rings and events. */
 int recorder_snapshot(struct recorder *recorder, struct ptvm_error *error)
 {
-	int r = drain_stop(&recorder->drain, error);
+	int r = tracer_snapshot(&recorder->tracer, recorder->plan.snapshot_size, &recorder->out,
+				error);
 
-	if (!r)
-		r = tracer_snapshot(&recorder->tracer, recorder->plan.snapshot_size, &recorder->out,
-				    error);
-	if (!r)
-		r = drain_start(&recorder->drain, error);
 	recorder->snapshots += !r;
 	return r;
 }

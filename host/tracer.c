@@ -167,6 +167,7 @@ int tracer_open(struct tracer *tracer, const struct perf_kernel *kernel,
 	memset(tracer, 0, sizeof(*tracer));
 	tracer->kernel = kernel;
 	tracer->choice = choice;
+	(void)pthread_mutex_init(&tracer->lock, NULL);
 	if (choice->is_per_thread)
 		return open_per_thread(tracer, error);
 	for (size_t i = 0; i < choice->cpu_count && !r; i++)
@@ -203,8 +204,36 @@ static int switch_thread(const struct tracer *tracer, pid_t tid, bool on, struct
 
 int tracer_switch(struct tracer *tracer, bool on, struct ptvm_error *error)
 {
+	int r;
+
+	(void)pthread_mutex_lock(&tracer->lock);
 	tracer->is_on = on;
-	return switch_thread(tracer, ANY, on, error);
+	r = switch_thread(tracer, ANY, on, error);
+	(void)pthread_mutex_unlock(&tracer->lock);
+	return r;
+}
+
+/* A trace that stopped for want of room goes on, unless it was switched off meanwhile. */
+static int resume(struct tracer *tracer, const struct tracer_ring *ring, struct ptvm_error *error)
+{
+	int r = 0;
+
+	(void)pthread_mutex_lock(&tracer->lock);
+	if (tracer->is_on)
+		r = switch_ring(tracer, ring, ANY, true, error);
+	(void)pthread_mutex_unlock(&tracer->lock);
+	return r;
+}
+
+/* Any event of a ring would do; one of a thread is of no use once the thread has ended. */
+int tracer_wait_fd(const struct tracer *tracer, size_t queue)
+{
+	const struct tracer_ring *ring = &tracer->rings.items[queue];
+
+	for (size_t i = 0; i < ring->events.count; i++)
+		if (ring->events.items[i].tid == ANY)
+			return ring->events.items[i].fd;
+	return ring->events.items[0].fd;
 }
 
 /* The rings of CPUs get one more thread. */
@@ -301,8 +330,7 @@ static int drain_trace(struct tracer *tracer, size_t queue, struct recording_out
 		return r;
 	aux_ring_release_trace(&ring->aux, &ready);
 	*bytes += size;
-	if (tracer->is_on)
-		r = switch_ring(tracer, ring, ANY, true, error);
+	r = resume(tracer, ring, error);
 	trace_loss_resumed(loss, tracer_now(tracer));
 	return r;
 }
@@ -359,5 +387,7 @@ void tracer_close(struct tracer *tracer)
 		vec_free(&ring->events);
 	}
 	vec_free(&tracer->rings);
+	if (tracer->kernel)
+		(void)pthread_mutex_destroy(&tracer->lock);
 	memset(tracer, 0, sizeof(*tracer));
 }

@@ -5,6 +5,7 @@
  * whole CPUs. */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,6 +57,7 @@ struct tracer_ring {
 struct tracer {
 	const struct perf_kernel *kernel;
 	const struct tracer_choice *choice;
+	pthread_mutex_t lock; /* of `is_on`, and what it says of the events */
 	bool is_on;
 	struct {
 		struct tracer_ring *items;
@@ -77,8 +79,12 @@ int tracer_open(struct tracer *tracer, const struct perf_kernel *kernel,
  */
 int tracer_add_thread(struct tracer *tracer, pid_t tid, struct ptvm_error *error);
 
-/** Switch the trace on or off, of all threads. Returns 0 or -PTVM_SYSTEM. */
+/** Switch the trace on or off, of all threads, also while others drain. Returns 0 or -PTVM_SYSTEM.
+ */
 int tracer_switch(struct tracer *tracer, bool on, struct ptvm_error *error);
+
+/** A file descriptor that poll() waits for: ring number `queue` fills. */
+int tracer_wait_fd(const struct tracer *tracer, size_t queue);
 
 /**
  * Write what is in ring number `queue`, and let the kernel go on. A trace that stopped for want of
@@ -95,7 +101,7 @@ int tracer_drain(struct tracer *tracer, size_t queue, struct recording_out *out,
 
 /**
  * Write the newest `size` bytes of trace of each ring of a snapshot recording; the trace is off
- * meanwhile. Returns as tracer_drain().
+ * meanwhile. Others may drain. Returns as tracer_drain().
  */
 int tracer_snapshot(struct tracer *tracer, uint64_t size, struct recording_out *out,
 		    struct ptvm_error *error);
