@@ -2,11 +2,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "decode/base/cleanup.h"
 
 enum { SUFFIX_BYTES = 8 };
 
@@ -31,60 +34,135 @@ static const char *join(const char *directory, const char *name, char path[PATH_
 	return length >= 0 && length < PATH_MAX ? path : "";
 }
 
-/* Files of these names; false where something else is in there. */
-static bool remove_files(const char *path, const char *const *names, size_t count)
+static bool is_dots(const char *name)
 {
-	DIR *directory = opendir(path);
-	struct dirent *entry;
-	char file[PATH_MAX];
-
-	if (!directory)
-		return false;
-	while ((entry = readdir(directory)))
-		if (is_one_of(entry->d_name, names, count))
-			(void)unlink(join(path, entry->d_name, file));
-	(void)closedir(directory);
-	return !rmdir(path);
+	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-static void remove_copies(const char *path)
+/* NULL where it is none; what a symbolic link names is none of ours. */
+static DIR *open_directory(int at, const char *name)
 {
-	DIR *directory = opendir(path);
-	struct dirent *entry;
-	char copy[PATH_MAX];
+	const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 
-	if (!directory)
-		return;
-	while ((entry = readdir(directory)))
-		if (!strncmp(entry->d_name, "kcore_dir", 9))
-			(void)remove_files(join(path, entry->d_name, copy), copies, COUNT(copies));
-	(void)closedir(directory);
+	if (fd >= 0 && !directory)
+		(void)close(fd);
+	return directory;
+}
+
+/* Have all entries such names? True where it is no directory. */
+static bool holds_only(int at, const char *name, const char *const *names, size_t count)
+{
+	DIR *directory = open_directory(at, name);
+	const struct dirent *entry;
+	bool r = true;
+
+	while (directory && r && (entry = readdir(directory)))
+		r = is_dots(entry->d_name) || is_one_of(entry->d_name, names, count);
+	if (directory)
+		(void)closedir(directory);
+	return r;
+}
+
+static bool is_recording(const char *path)
+{
+	DIR *directory = open_directory(AT_FDCWD, path);
+	bool r = directory && holds_only(AT_FDCWD, path, parts, COUNT(parts));
+	const struct dirent *entry;
+
+	while (r && (entry = readdir(directory)))
+		r = is_dots(entry->d_name) ||
+		    holds_only(dirfd(directory), entry->d_name, copies, COUNT(copies));
+	if (directory)
+		(void)closedir(directory);
+	return r;
+}
+
+/* Of a directory with no others in it. */
+static void remove_files(int at, const char *name)
+{
+	DIR *directory = open_directory(at, name);
+	const struct dirent *entry;
+
+	while (directory && (entry = readdir(directory)))
+		if (!is_dots(entry->d_name))
+			(void)unlinkat(dirfd(directory), entry->d_name, 0);
+	if (directory)
+		(void)closedir(directory);
 }
 
 static int remove_recording(const char *path, struct ptvm_error *error)
 {
-	if (access(path, F_OK))
-		return 0;
-	remove_copies(path);
-	if (!remove_files(path, parts, COUNT(parts)))
-		return ptvm_fail_errno(error, "%s: cannot remove it", path);
-	return 0;
+	DIR *directory = open_directory(AT_FDCWD, path);
+	const struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		if (is_dots(entry->d_name) || !unlinkat(dirfd(directory), entry->d_name, 0))
+			continue;
+		remove_files(dirfd(directory), entry->d_name);
+		(void)unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
+	}
+	if (directory)
+		(void)closedir(directory);
+	return rmdir(path) ? ptvm_fail_errno(error, "%s: cannot remove it", path) : 0;
 }
 
-/* A file or a directory, of any content, is only renamed. */
+static int in_the_way(const char *path, struct ptvm_error *error)
+{
+	return ptvm_fail(error, PTVM_SYSTEM,
+			 "%s is in the way, and holds what is no recording: move it, or give "
+			 "another name with -o",
+			 path);
+}
+
+/* As perf writes one, into a file. */
+static bool is_perf_file(const char *path)
+{
+	static const char magic[8] = "PERFILE2";
+	char start[sizeof(magic)];
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	return fd >= 0 && read(fd, start, sizeof(start)) == sizeof(start) &&
+	       !memcmp(start, magic, sizeof(magic));
+}
+
+/* The recording before the last. */
+static int remove_old(const char *old, struct ptvm_error *error)
+{
+	struct stat about;
+
+	if (lstat(old, &about))
+		return errno == ENOENT ? 0 : ptvm_fail_errno(error, "%s", old);
+	if (S_ISDIR(about.st_mode))
+		return is_recording(old) ? remove_recording(old, error) : in_the_way(old, error);
+	if (!S_ISLNK(about.st_mode) && !is_perf_file(old))
+		return in_the_way(old, error);
+	return unlink(old) ? ptvm_fail_errno(error, "%s: cannot remove it", old) : 0;
+}
+
+/* Does a directory hold what nobody would call a recording? */
+static bool is_foreign(const char *path)
+{
+	char data[PATH_MAX];
+	struct stat about;
+
+	return !lstat(path, &about) && S_ISDIR(about.st_mode) &&
+	       lstat(join(path, "data", data), &about) && !is_recording(path);
+}
+
+/* A recording, also one with more in it than we know, or a file is renamed. */
 static int rename_to_old(const char *path, struct ptvm_error *error)
 {
 	char old[PATH_MAX + SUFFIX_BYTES];
 	struct stat about;
-	int r = 0;
+	int r;
 
 	if (lstat(path, &about))
 		return errno == ENOENT ? 0 : ptvm_fail_errno(error, "%s", path);
+	if (is_foreign(path))
+		return in_the_way(path, error);
 	(void)snprintf(old, sizeof(old), "%s.old", path);
-	if (!lstat(old, &about))
-		r = S_ISDIR(about.st_mode) ? remove_recording(old, error)
-		    : unlink(old)          ? ptvm_fail_errno(error, "%s: cannot remove it", old)
-					   : 0;
+	r = remove_old(old, error);
 	if (!r && rename(path, old))
 		r = ptvm_fail_errno(error, "%s: cannot rename it", path);
 	return r;
@@ -98,7 +176,8 @@ int recording_directory_make(const char *path, struct recording_directory *ret,
 
 	while (length > 1 && path[length - 1] == '/')
 		length--;
-	if (!length || length + SUFFIX_BYTES >= sizeof(ret->path) || !strcmp(path, "/"))
+	if (!length || length + SUFFIX_BYTES >= sizeof(ret->path) ||
+	    (length == 1 && path[0] == '/'))
 		return ptvm_fail(error, PTVM_BAD_USAGE, "'%.100s' cannot be a directory to make",
 				 path);
 	memcpy(ret->path, path, length);

@@ -13,7 +13,7 @@ struct recording_directory {
 
 /**
  * Make it, for its owner alone. A recording of this name is renamed to NAME.old, and an older one
- * of that name removed; a directory that holds anything else is in the way, and stays.
+ * of that name removed; what holds anything else is in the way, and stays.
  *
  * Returns 0, -PTVM_BAD_USAGE (no such path can be) or -PTVM_SYSTEM.
  */

@@ -135,7 +135,8 @@ def killed_at_any_write_it_decodes_up_to_there(bench):
             without += 1
             continue
         found = assert_cut(made, whole, found)
-        assert_repaired(made, found, shutil.which("perf") and number % 8 == 0)
+        if any(found) or number % 8 == 0:
+            assert_repaired(made, found, shutil.which("perf") and number % 8 == 0)
         shutil.rmtree(made)
     assert without < writes / 3, f"{without} of {writes} have no beginning"
     assert [len(of_cpu) for of_cpu in found] == [len(of_cpu) for of_cpu in whole], "the last has not all"

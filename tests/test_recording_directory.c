@@ -1,0 +1,231 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "host/recording_directory.h"
+#include "tests/fake_tree.h"
+
+struct bench {
+	struct fake_tree tree;
+	char path[100]; /* of the recording to make */
+	struct recording_directory directory;
+	struct ptvm_error error;
+};
+
+static int set_up(void **state)
+{
+	static struct bench bench;
+
+	memset(&bench, 0, sizeof(bench));
+	fake_tree_init(&bench.tree);
+	(void)snprintf(bench.path, sizeof(bench.path), "%s/rec", bench.tree.path);
+	*state = &bench;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_tree_deinit(&bench->tree);
+	return 0;
+}
+
+static int make(struct bench *bench)
+{
+	return recording_directory_make(bench->path, &bench->directory, &bench->error);
+}
+
+static bool is_there(const struct bench *bench, const char *name)
+{
+	char path[200];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", bench->tree.path, name);
+	return !access(path, F_OK);
+}
+
+/* What is in the way is as it was, and nothing was made. */
+static void assert_in_the_way(struct bench *bench, const char *name)
+{
+	char expected[300];
+
+	assert_int_equal(make(bench), -PTVM_SYSTEM);
+	(void)snprintf(expected, sizeof(expected),
+		       "%s/%s is in the way, and holds what is no recording: move it, or give "
+		       "another name with -o",
+		       bench->tree.path, name);
+	assert_string_equal(bench->error.message, expected);
+	assert_string_equal(bench->directory.path, "");
+}
+
+static void it_is_made_for_its_owner(void **state)
+{
+	struct bench *bench = *state;
+	struct stat about;
+	char path[PATH_MAX];
+
+	assert_int_equal(make(bench), 0);
+	assert_int_equal(stat(bench->path, &about), 0);
+	assert_int_equal(about.st_mode & 0777, 0700);
+	(void)recording_directory_file(&bench->directory, "data", path);
+	assert_int_equal(strncmp(path, bench->path, strlen(bench->path)), 0);
+	assert_string_equal(path + strlen(bench->path), "/data");
+}
+
+static void slashes_at_the_end_do_not_count(void **state)
+{
+	struct bench *bench = *state;
+	char path[120];
+
+	(void)snprintf(path, sizeof(path), "%s///", bench->path);
+	assert_int_equal(recording_directory_make(path, &bench->directory, NULL), 0);
+	assert_string_equal(bench->directory.path, bench->path);
+}
+
+static void what_cannot_be_a_path_is_refused(void **state)
+{
+	static char longest[PATH_MAX];
+	struct bench *bench = *state;
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	assert_int_equal(recording_directory_make("", &bench->directory, NULL), -PTVM_BAD_USAGE);
+	assert_int_equal(recording_directory_make("//", &bench->directory, NULL), -PTVM_BAD_USAGE);
+	assert_int_equal(recording_directory_make(longest, &bench->directory, NULL),
+			 -PTVM_BAD_USAGE);
+	assert_int_equal(recording_directory_make("/nowhere/rec", &bench->directory, NULL),
+			 -PTVM_SYSTEM);
+}
+
+static void one_that_is_there_becomes_old(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_tree_file(&bench->tree, "1", "rec.old/data");
+	fake_tree_file(&bench->tree, "1", "rec.old/data.ptvm.json");
+	fake_tree_file(&bench->tree, "1", "rec.old/kcore_dir/kcore");
+	fake_tree_file(&bench->tree, "1", "rec.old/kcore_dir__12/kallsyms");
+	fake_tree_file(&bench->tree, "2", "rec/data");
+	fake_tree_file(&bench->tree, "2", "rec/notes");
+	assert_int_equal(make(bench), 0);
+	assert_true(is_there(bench, "rec.old/notes"));
+	assert_false(is_there(bench, "rec.old/kcore_dir"));
+	assert_false(is_there(bench, "rec/data"));
+}
+
+static void an_old_one_with_something_else_in_it_stays_whole(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_tree_file(&bench->tree, "1", "rec.old/data");
+	fake_tree_file(&bench->tree, "1", "rec.old/notes");
+	fake_tree_file(&bench->tree, "2", "rec/data");
+	assert_in_the_way(bench, "rec.old");
+	assert_true(is_there(bench, "rec.old/data"));
+	assert_true(is_there(bench, "rec/data"));
+}
+
+static void so_does_one_with_something_else_beside_a_kernel(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_tree_file(&bench->tree, "1", "rec.old/kcore_dir/kcore");
+	fake_tree_file(&bench->tree, "1", "rec.old/kcore_dir/thesis");
+	fake_tree_file(&bench->tree, "2", "rec/data");
+	assert_in_the_way(bench, "rec.old");
+	assert_true(is_there(bench, "rec.old/kcore_dir/kcore"));
+	assert_true(is_there(bench, "rec.old/kcore_dir/thesis"));
+}
+
+static void a_directory_that_is_no_recording_stays(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_tree_file(&bench->tree, "x", "rec/thesis");
+	assert_in_the_way(bench, "rec");
+	assert_true(is_there(bench, "rec/thesis"));
+	assert_false(is_there(bench, "rec.old"));
+}
+
+static void an_empty_directory_is_no_loss(void **state)
+{
+	struct bench *bench = *state;
+
+	assert_int_equal(mkdir(bench->path, 0700), 0);
+	assert_int_equal(make(bench), 0);
+	assert_true(is_there(bench, "rec.old"));
+}
+
+static void files_are_recordings_of_perf(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_tree_file(&bench->tree, "PERFILE2 1", "rec.old");
+	fake_tree_file(&bench->tree, "PERFILE2 2", "rec");
+	assert_int_equal(make(bench), 0);
+	recording_directory_remove(&bench->directory);
+	fake_tree_file(&bench->tree, "my thesis", "rec.old");
+	fake_tree_file(&bench->tree, "PERFILE2 3", "rec");
+	assert_in_the_way(bench, "rec.old");
+	assert_true(is_there(bench, "rec"));
+}
+
+static void links_are_not_followed(void **state)
+{
+	struct bench *bench = *state;
+	char target[120];
+
+	(void)snprintf(target, sizeof(target), "%s/other", bench->tree.path);
+	fake_tree_file(&bench->tree, "x", "other/kcore");
+	fake_tree_link(&bench->tree, target, "rec.old/kcore_dir");
+	fake_tree_link(&bench->tree, target, "rec");
+	assert_int_equal(make(bench), 0);
+	assert_true(is_there(bench, "other/kcore"));
+	assert_true(is_there(bench, "rec.old/kcore"));
+	recording_directory_remove(&bench->directory);
+	fake_tree_file(&bench->tree, "x", "rec/data");
+	assert_int_equal(make(bench), 0);
+	assert_true(is_there(bench, "other/kcore"));
+	assert_true(is_there(bench, "rec.old/data"));
+}
+
+static void what_was_not_recorded_is_removed(void **state)
+{
+	struct bench *bench = *state;
+
+	recording_directory_remove(&bench->directory);
+	assert_int_equal(make(bench), 0);
+	fake_tree_file(&bench->tree, "x", "rec/data");
+	fake_tree_file(&bench->tree, "x", "rec/kcore_dir__3/kcore");
+	recording_directory_remove(&bench->directory);
+	assert_false(is_there(bench, "rec"));
+	assert_string_equal(bench->directory.path, "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(it_is_made_for_its_owner),
+		TEST(slashes_at_the_end_do_not_count),
+		TEST(what_cannot_be_a_path_is_refused),
+		TEST(one_that_is_there_becomes_old),
+		TEST(an_old_one_with_something_else_in_it_stays_whole),
+		TEST(so_does_one_with_something_else_beside_a_kernel),
+		TEST(a_directory_that_is_no_recording_stays),
+		TEST(an_empty_directory_is_no_loss),
+		TEST(files_are_recordings_of_perf),
+		TEST(links_are_not_followed),
+		TEST(what_was_not_recorded_is_removed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
