@@ -170,6 +170,9 @@ static int correlate(struct correlation *correlation, const struct correlate_arg
 	end_progress();
 	if (!r)
 		r = print(correlation, args->json, error);
+	if (!r && !correlation->offsets.guests.count && !correlation->offsets.no_vmcs)
+		(void)fprintf(stderr, "ptvm correlate: %s: no time stamp of a guest in the trace\n",
+			      correlation->data.path);
 	if (!r && !args->dry_run)
 		r = change(correlation, args, error);
 	if (!r && (!correlation->data.pt.tsc || !tsc_offsets_are_complete(&correlation->offsets)))

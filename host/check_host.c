@@ -20,7 +20,7 @@
 enum {
 	MSR_VMX_MISC = 0x485,
 	VMX_MISC_PT = 1 << 14,        /* PT may run while in VMX operation */
-	AUX_KIB_PER_CPU = 4096 + 512, /* what a recording takes by default, trace and sideband */
+	AUX_KIB_PER_CPU = 16 * 1024 + 512, /* what a recording takes by default, trace and sideband */
 	LEAST_FREE_MIB = 1024,
 };
 
