@@ -3,17 +3,15 @@
 #include "decode/base/error.h"
 
 enum { TSC_SIZE = 7 };
-enum { PEBS_BASIC = 4, PEBS_BASIC_TSC = 2 };               /* type of the block, id of the item */
-enum { LONG_CYC = 7, LONG_CYC_MORE = 1, MTC_BYTE = 0x59 }; /* low 3 bits; of what follows */
+enum { PEBS_BASIC = 4, PEBS_BASIC_TSC = 2 }; /* type of the block, id of the item */
+enum { LONG_CYC = 7, LONG_CYC_MORE = 1 };    /* low 3 bits; of what follows */
 
-/* TNT, PAD, short CYC, TIP and FUP are nearly all of a trace, and say nothing here. */
+/* TNT, PAD, short CYC, and those with an IP are nearly all of a trace, and say nothing here. */
 static uint8_t skip_size(uint8_t byte)
 {
-	bool is_ip = (byte & 0x1f) == 0x0d || (byte & 0x1f) == 0x1d;
+	unsigned size = pt_ip_packet_size(byte);
 
-	if (is_ip && byte >> 5 != 5 && byte >> 5 != 7)
-		return (uint8_t)(1 + pt_ip_size(byte >> 5));
-	return (byte != 2 && !(byte & 1)) || (byte & LONG_CYC) == 3;
+	return size ? (uint8_t)size : (byte != 2 && !(byte & 1)) || (byte & LONG_CYC) == 3;
 }
 
 void tsc_walk_init(struct tsc_walk *walk, const struct aux_queue *queue,
@@ -43,7 +41,7 @@ static void skip_flow(struct tsc_walk *walk)
 			p++; /* a branch; cycles follow more often than not */
 		if ((*p & LONG_CYC) == LONG_CYC && !(p[1] & LONG_CYC_MORE)) {
 			p += 2;
-		} else if (*p == MTC_BYTE) {
+		} else if (*p == PT_MTC_BYTE) {
 			crystal_mtc(&walk->crystal, p[1]);
 			p += 2;
 		} else if (walk->skip[*p]) {

@@ -102,24 +102,22 @@ FAST bool take_tnt(struct fast *fast, uint8_t byte)
 }
 
 /* One TIP for an indirect branch or return to a block that has been there before. */
-FAST bool take_tip(struct fast *fast, unsigned ipbytes)
+FAST bool take_tip(struct fast *fast, uint8_t byte)
 {
 	struct pt_flow *flow = fast->flow;
 	struct pt_last_ip last_ip = flow->cursor.last_ip;
-	unsigned size = pt_ip_size(ipbytes);
 	uint64_t payload = load_le(fast->p + 1, 8), ignored;
 	struct block *to;
 
-	if (!size || (fast->block->end != BLOCK_INDIRECT && fast->block->end != BLOCK_RETURN))
+	if (byte >> 5 == 0 ||
+	    (fast->block->end != BLOCK_INDIRECT && fast->block->end != BLOCK_RETURN))
 		return false;
-	if (size < 8)
-		payload &= ((uint64_t)1 << 8 * size) - 1;
-	to = follow(fast->block, pt_ip_update(&last_ip, ipbytes, payload));
+	to = follow(fast->block, pt_ip_update(&last_ip, byte >> 5, payload));
 	if (!to)
 		return false;
 	fast->block->successor[1] = to;
 	flow->cursor.last_ip = last_ip;
-	fast->p += 1 + size;
+	fast->p += pt_ip_packet_size(byte);
 	tell_time(fast);
 	leave_block(fast, true);
 	if (fast->block->end == BLOCK_RETURN)
@@ -145,8 +143,8 @@ FAST bool take_other(struct fast *fast, uint8_t byte)
 		take_cycles(fast, byte >> 3, 1);
 	else if ((byte & 7) == 7 && !(fast->p[1] & 1))
 		take_cycles(fast, (uint64_t)(byte >> 3 | fast->p[1] >> 1 << 5), 2);
-	else if ((byte & 0x1f) == 0x0d)
-		return take_tip(fast, byte >> 5);
+	else if ((byte & 0x1f) == PT_TIP_BYTE && pt_ip_packet_size(byte))
+		return take_tip(fast, byte);
 	else
 		return false;
 	return true;

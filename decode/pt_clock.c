@@ -6,6 +6,8 @@ enum { RATIO_TOLERANCE = 4 };
 void pt_clock_init(struct pt_clock *clock, const struct pt_config *config)
 {
 	*clock = (struct pt_clock){ .config = config };
+	if (config->ctc_d && config->ctc_n % config->ctc_d == 0)
+		clock->ctc_ticks = config->ctc_n / config->ctc_d;
 	if (!config->tsc)
 		clock->known = true; /* time 0 throughout, plus cycles */
 }
@@ -19,6 +21,13 @@ uint64_t pt_ctc_to_tsc(const struct pt_config *config, int64_t ctc)
 	if (ctc < small && ctc > -small)
 		return (uint64_t)(ctc * (int64_t)config->ctc_n / (int64_t)config->ctc_d);
 	return (uint64_t)((__int128)ctc * config->ctc_n / config->ctc_d);
+}
+
+/* As pt_ctc_to_tsc(), without a division where that can be. */
+static uint64_t crystal_ticks(const struct pt_clock *clock, int64_t ctc)
+{
+	return clock->ctc_ticks ? (uint64_t)ctc * clock->ctc_ticks
+				: pt_ctc_to_tsc(clock->config, ctc);
 }
 
 static void move_to(struct pt_clock *clock, uint64_t tsc)
@@ -45,7 +54,7 @@ static uint64_t time_by_crystal(const struct pt_clock *clock, const struct pt_ts
 {
 	int16_t step = (int16_t)(group->ctc - clock->ctc16);
 
-	return clock->anchor + pt_ctc_to_tsc(clock->config, clock->ctc + step) + group->fast;
+	return clock->anchor + crystal_ticks(clock, clock->ctc + step) + group->fast;
 }
 
 static void set_anchor(struct pt_clock *clock, uint64_t tsc, const struct pt_tsc_group *group)
@@ -142,10 +151,8 @@ static void learn_upper_bits(struct pt_clock *clock, uint8_t payload)
 /* The cycles between two MTC edges give the ratio, unless it is far from what CBR says. */
 static void calibrate(struct pt_clock *clock, uint64_t edge)
 {
-	uint64_t nominal = 0, ratio;
+	uint64_t nominal = clock->nominal, ratio;
 
-	if (clock->cbr && clock->config->max_nonturbo)
-		nominal = ((uint64_t)clock->config->max_nonturbo << PT_CYC_SHIFT) / clock->cbr;
 	if (clock->calibrating && clock->mtc_cycles && edge > clock->mtc_base) {
 		ratio = ((edge - clock->mtc_base) << PT_CYC_SHIFT) / clock->mtc_cycles;
 		if (!nominal || (ratio > nominal - nominal / RATIO_TOLERANCE &&
@@ -170,7 +177,7 @@ void pt_clock_mtc(struct pt_clock *clock, uint8_t payload)
 	clock->last_mtc = payload;
 	clock->ctc += (int64_t)delta << clock->config->mtc_shift;
 	clock->ctc16 = (uint16_t)(clock->ctc16 + (delta << clock->config->mtc_shift));
-	edge = clock->anchor + pt_ctc_to_tsc(clock->config, clock->ctc);
+	edge = clock->anchor + crystal_ticks(clock, clock->ctc);
 	/* A TSC may slip past the MTC it should precede, whose edge is then in the past. */
 	if (edge < clock->base)
 		return;
@@ -184,8 +191,11 @@ void pt_clock_cbr(struct pt_clock *clock, uint8_t payload)
 		return;
 	clock->cbr = payload;
 	clock->calibrating = false;
-	if (payload && clock->config->max_nonturbo)
-		clock->ratio = ((uint64_t)clock->config->max_nonturbo << PT_CYC_SHIFT) / payload;
+	clock->nominal = 0;
+	if (!payload || !clock->config->max_nonturbo)
+		return;
+	clock->nominal = ((uint64_t)clock->config->max_nonturbo << PT_CYC_SHIFT) / payload;
+	clock->ratio = clock->nominal;
 }
 
 void pt_clock_lost(struct pt_clock *clock)

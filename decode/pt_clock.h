@@ -36,9 +36,11 @@ struct pt_clock {
 	uint16_t ctc16; /* low bits of the crystal count at the last TMA or MTC edge */
 	uint8_t last_mtc;
 	uint8_t cbr;
-	bool known;       /* `now` is host time */
-	bool have_ctc;    /* anchor, ctc, last_mtc hold */
-	bool doubtful;    /* MTCs may have been lost since the anchor */
+	uint64_t nominal;   /* what `ratio` would be by the CBR; 0 unknown */
+	uint64_t ctc_ticks; /* TSC ticks per crystal tick, if that is a whole number; or 0 */
+	bool known;         /* `now` is host time */
+	bool have_ctc;      /* anchor, ctc, last_mtc hold */
+	bool doubtful;      /* MTCs may have been lost since the anchor */
 	bool mtc_unseen;  /* no MTC since the TMA: its upper bits are still open (mtc_shift > 8) */
 	bool calibrating; /* mtc_cycles counts from an MTC edge */
 	uint64_t reference;   /* upper bound: TSC read by the recorder later; 0 none */
@@ -65,11 +67,13 @@ void pt_clock_doubt(struct pt_clock *clock);
 /** Ticks of the TSC in `ctc` ticks of the crystal; 0 where the ratio is not known. */
 uint64_t pt_ctc_to_tsc(const struct pt_config *config, int64_t ctc);
 
-/** A CYC packet: on by `cycles`; costs a multiplication. */
+/** CYC packets: on by `cycles`, which may be the sum of some in a row; costs a multiplication. */
 static inline void pt_clock_cyc(struct pt_clock *clock, uint64_t cycles)
 {
 	uint64_t now;
 
+	if (!cycles)
+		return;
 	clock->cycles += cycles;
 	clock->mtc_cycles += cycles;
 	now = clock->base + ((clock->cycles * clock->ratio) >> PT_CYC_SHIFT);

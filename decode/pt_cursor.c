@@ -2,10 +2,21 @@
 
 #include "decode/base/error.h"
 
-void pt_cursor_seek(struct pt_cursor *cursor, uint64_t position)
+static void open_window(struct pt_cursor *cursor, uint64_t position)
 {
 	pt_window_at(cursor->queue, position, &cursor->window);
 	cursor->p = cursor->window.data;
+}
+
+void pt_cursor_seek(struct pt_cursor *cursor, uint64_t position)
+{
+	const struct pt_window *window = &cursor->window;
+
+	if (position >= window->position &&
+	    position - window->position < (uint64_t)(window->limit - window->data))
+		cursor->p = window->data + (position - window->position);
+	else
+		open_window(cursor, position);
 }
 
 void pt_cursor_init(struct pt_cursor *cursor, const struct aux_queue *queue,
@@ -15,7 +26,7 @@ void pt_cursor_init(struct pt_cursor *cursor, const struct aux_queue *queue,
 	cursor->config = config;
 	cursor->block = PT_NO_BLOCK;
 	cursor->last_ip.ip = 0;
-	pt_cursor_seek(cursor, position);
+	open_window(cursor, position);
 }
 
 /* Erratum SKZ84: on the Xeon Scalable line a guest's TMA is garbage with one byte more. The
@@ -43,10 +54,16 @@ static bool skip_bad_tma(struct pt_cursor *cursor)
 	return true;
 }
 
+/* Going on from here tells of the loss, once. */
+static bool is_at_loss(const struct pt_cursor *cursor)
+{
+	return cursor->window.lost_after && cursor->p == cursor->window.limit;
+}
+
 /* The window is used up: the next one, or why there is none. */
 static int next_window(struct pt_cursor *cursor)
 {
-	bool lost = cursor->window.lost_after && cursor->p == cursor->window.limit;
+	bool lost = is_at_loss(cursor);
 
 	if (cursor->window.last)
 		return -PTVM_END;
@@ -71,6 +88,14 @@ static int cut_short(struct pt_cursor *cursor)
 	return -PTVM_INCONSISTENT;
 }
 
+static void skip_pads(struct pt_cursor *cursor)
+{
+	const uint8_t *limit = cursor->window.limit;
+
+	while (cursor->p < limit && !*cursor->p)
+		cursor->p++;
+}
+
 int pt_cursor_next(struct pt_cursor *cursor, struct pt_packet *ret)
 {
 	int r;
@@ -82,7 +107,7 @@ int pt_cursor_next(struct pt_cursor *cursor, struct pt_packet *ret)
 				return r;
 		}
 		if (!*cursor->p) {
-			cursor->p++;
+			skip_pads(cursor);
 			continue;
 		}
 		r = pt_packet_read(cursor->p, (size_t)(cursor->window.end - cursor->p),
@@ -100,17 +125,20 @@ int pt_cursor_next(struct pt_cursor *cursor, struct pt_packet *ret)
 	return 0;
 }
 
-/* Copying a cursor means to find its window anew: the window may refer to itself. */
-static struct pt_packet peek_ip_packet(const struct pt_cursor *cursor)
+/* Whether the next packet that is not a state report tells that packets are disabled now. */
+static bool is_pge_next(struct pt_cursor *cursor)
 {
 	enum { LOOK_AHEAD = 16 };
+	const uint64_t position = pt_cursor_position(cursor);
+	const enum pt_block_context block = cursor->block;
 	struct pt_packet packet = { .kind = PT_BAD };
-	struct pt_cursor ahead;
+	bool is_state = true;
 
-	pt_cursor_init(&ahead, cursor->queue, cursor->config, pt_cursor_position(cursor));
-	for (int i = 0; i < LOOK_AHEAD; i++) {
-		if (pt_cursor_next(&ahead, &packet))
-			return (struct pt_packet){ .kind = PT_BAD };
+	if (is_at_loss(cursor))
+		return false;
+	for (int i = 0; i < LOOK_AHEAD && is_state; i++) {
+		if (pt_cursor_next(cursor, &packet))
+			break;
 		switch (packet.kind) {
 		case PT_MODE_EXEC:
 		case PT_MODE_TSX:
@@ -121,10 +149,12 @@ static struct pt_packet peek_ip_packet(const struct pt_cursor *cursor)
 		case PT_CBR:
 		case PT_PIP:
 		case PT_VMCS: break;
-		default: return packet;
+		default: is_state = false;
 		}
 	}
-	return (struct pt_packet){ .kind = PT_BAD };
+	cursor->block = block;
+	pt_cursor_seek(cursor, position);
+	return packet.kind == PT_TIP_PGE;
 }
 
 static void note(struct pt_psb_state *state, const struct pt_packet *packet)
@@ -218,7 +248,7 @@ int pt_cursor_psb(struct pt_cursor *cursor, struct pt_psb_state *ret)
 			ret->tsc_position = before;
 		note(ret, &packet);
 	}
-	if (ret->have_ip && peek_ip_packet(cursor).kind == PT_TIP_PGE)
+	if (ret->have_ip && is_pge_next(cursor))
 		ret->have_ip = false; /* BDM70 */
 	return 0;
 }
@@ -228,6 +258,8 @@ void pt_cursor_tma(struct pt_cursor *cursor, struct pt_tsc_group *group)
 	uint64_t before = pt_cursor_position(cursor);
 	struct pt_packet packet;
 
+	if (is_at_loss(cursor))
+		return;
 	/* MTC, CBR and CYC may lie between the two */
 	for (int i = 0; i < 8; i++) {
 		if (pt_cursor_next(cursor, &packet))

@@ -135,7 +135,9 @@ static bool read_mnt(const uint8_t *data, struct pt_packet *packet)
 
 static bool read_psb(const uint8_t *data, struct pt_packet *packet)
 {
-	return pt_psb_find(data, data + PT_PSB_SIZE) == data;
+	const uint64_t half = 0x8202820282028202;
+
+	return load_le(data, 8) == half && load_le(data + 8, 8) == half;
 }
 
 /* Opcodes whose first byte is 02, by the second. */
@@ -156,7 +158,7 @@ static const struct opcode extended[256] = {
 
 /* Opcodes of one byte that have no bits of payload in it. */
 static const struct opcode tsc = { 8, PT_TSC, false, read_tsc };
-static const struct opcode mtc = { 2, PT_MTC, false, read_byte1 };
+static const struct opcode mtc = { PT_MTC_SIZE, PT_MTC, false, read_byte1 };
 static const struct opcode mode = { 2, PT_MODE_EXEC, false, read_mode };
 
 static int read_opcode(const struct opcode *opcode, const uint8_t *data, size_t size,
@@ -205,17 +207,16 @@ static int read_cyc(const uint8_t *data, size_t size, struct pt_packet *ret)
 static int read_ip(enum pt_packet_kind kind, const uint8_t *data, size_t size,
 		   struct pt_packet *ret)
 {
-	unsigned ipbytes = data[0] >> 5;
-	unsigned count = pt_ip_size(ipbytes);
+	unsigned used = pt_ip_packet_size(data[0]);
 
-	if (ipbytes == 5 || ipbytes == 7)
+	if (!used)
 		return -PTVM_BAD_PACKET;
-	if (size < 1 + count)
+	if (size < used)
 		return -PTVM_END;
 	*ret = (struct pt_packet){ .kind = kind,
-				   .size = (uint8_t)(1 + count),
-				   .count = (uint16_t)ipbytes,
-				   .payload = load_le(data + 1, count) };
+				   .size = (uint8_t)used,
+				   .count = data[0] >> 5,
+				   .payload = load_le(data + 1, used - 1) };
 	return 0;
 }
 
@@ -269,15 +270,15 @@ int pt_packet_read(const uint8_t *data, size_t size, enum pt_block_context block
 	if ((byte & 3) == 3)
 		return read_cyc(data, size, ret);
 	switch (byte & 0x1f) {
-	case 0x0d: return read_ip(PT_TIP, data, size, ret);
-	case 0x11: return read_ip(PT_TIP_PGE, data, size, ret);
-	case 0x01: return read_ip(PT_TIP_PGD, data, size, ret);
-	case 0x1d: return read_ip(PT_FUP, data, size, ret);
+	case PT_TIP_BYTE: return read_ip(PT_TIP, data, size, ret);
+	case PT_TIP_PGE_BYTE: return read_ip(PT_TIP_PGE, data, size, ret);
+	case PT_TIP_PGD_BYTE: return read_ip(PT_TIP_PGD, data, size, ret);
+	case PT_FUP_BYTE: return read_ip(PT_FUP, data, size, ret);
 	default: break;
 	}
 	switch (byte) {
 	case 0x19: return read_opcode(&tsc, data, size, ret);
-	case 0x59: return read_opcode(&mtc, data, size, ret);
+	case PT_MTC_BYTE: return read_opcode(&mtc, data, size, ret);
 	case 0x99: return read_opcode(&mode, data, size, ret);
 	case 0xd9: return read_trig(data, size, ret);
 	default: return -PTVM_BAD_PACKET;

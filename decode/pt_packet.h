@@ -78,11 +78,26 @@ enum pt_block_context pt_block_after(enum pt_block_context block, const struct p
 /** The first PSB in [p, end), or NULL. */
 const uint8_t *pt_psb_find(const uint8_t *p, const uint8_t *end);
 
-/** Payload bytes of an IP packet by its IPBytes field; 5 and 7 are reserved (SDM table "FUP/TIP
- * IP Reconstruction"). */
-static inline unsigned pt_ip_size(unsigned ipbytes)
+enum { PT_MTC_BYTE = 0x59, PT_MTC_SIZE = 2 };
+
+/* First bytes of the packets with an IP, by bits 4:0, and how many bytes such a packet has. */
+enum { PT_TIP_PGD_BYTE = 0x01, PT_TIP_BYTE = 0x0d, PT_TIP_PGE_BYTE = 0x11, PT_FUP_BYTE = 0x1d };
+
+/** Bytes of the packet that begins with `byte` if it is one with an IP; 0 otherwise. Bits 7:5 are
+ * IPBytes, of which 5 and 7 are reserved (SDM table "FUP/TIP IP Reconstruction"). */
+static inline unsigned pt_ip_packet_size(uint8_t byte)
 {
-	return "\0\2\4\6\6\0\10"[ipbytes & 7];
+#define SIZES(opcode)                                                                              \
+	[opcode] = 1, [opcode | 1 << 5] = 3, [opcode | 2 << 5] = 5, [opcode | 3 << 5] = 7,         \
+	[opcode | 4 << 5] = 7, [opcode | 6 << 5] = 9
+	static const uint8_t sizes[256] = {
+		SIZES(PT_TIP_PGD_BYTE),
+		SIZES(PT_TIP_BYTE),
+		SIZES(PT_TIP_PGE_BYTE),
+		SIZES(PT_FUP_BYTE),
+	};
+#undef SIZES
+	return sizes[byte];
 }
 
 /** The last IP of the stream, against which IP packets are compressed. Zero it at a PSB. */
@@ -96,13 +111,16 @@ struct pt_last_ip {
  */
 static inline uint64_t pt_ip_update(struct pt_last_ip *last, unsigned ipbytes, uint64_t payload)
 {
-	switch (ipbytes) {
-	case 1: last->ip = (last->ip & ~(uint64_t)0xffff) | (payload & 0xffff); break;
-	case 2: last->ip = (last->ip & ~(uint64_t)0xffffffff) | (payload & 0xffffffff); break;
-	case 3: last->ip = (uint64_t)((int64_t)(payload << 16) >> 16); break;
-	case 4: last->ip = (last->ip & ((uint64_t)0xffff << 48)) | (payload << 16 >> 16); break;
-	case 6: last->ip = payload; break;
-	default: break;
-	}
-	return last->ip;
+	static const uint64_t updated[8] = {
+		[1] = 0xffff,
+		[2] = 0xffffffff,
+		[3] = UINT64_MAX, /* bit 47 goes on to the left */
+		[4] = 0xffffffffffff,
+		[6] = UINT64_MAX,
+	};
+	uint64_t mask = updated[ipbytes & 7];
+
+	if (ipbytes == 3)
+		payload = (uint64_t)((int64_t)(payload << 16) >> 16);
+	return last->ip = (last->ip & ~mask) | (payload & mask);
 }

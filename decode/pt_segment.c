@@ -1,5 +1,6 @@
 #include "decode/pt_segment.h"
 
+#include "decode/base/bytes.h"
 #include "decode/base/error.h"
 
 void pt_clock_feed(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,
@@ -105,10 +106,22 @@ static void take_packet(struct pt_walk *walk, const struct pt_packet *packet)
 	}
 }
 
-/* The packets that make up nearly all of a trace and say nothing here, or only cycles. */
+/* How many of the first of 8 bytes are PADs and short TNTs: even, and not 2. */
+static unsigned tnt_run(uint64_t bytes)
+{
+	const uint64_t ones = 0x0101010101010101, twos = bytes ^ 2 * ones;
+	/* the lowest byte that is 2 has its high bit set here, and none below it */
+	uint64_t others = ((twos - ones) & ~twos & ones << 7) | (bytes & ones);
+
+	return others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
+}
+
+/* Pass the packets that make up nearly all of a trace: those of the flow say nothing here, cycles
+ * are added up. */
 static void skip_flow(struct pt_walk *walk)
 {
 	const uint8_t *p = walk->cursor.p, *limit = walk->cursor.window.limit;
+	uint64_t cycles = 0;
 
 	if (walk->cursor.block || walk->cursor.window.end - p < PT_WINDOW_SLACK)
 		return;
@@ -119,21 +132,25 @@ static void skip_flow(struct pt_walk *walk)
 		uint8_t byte = *p;
 
 		if (!(byte & 1) && byte != 2) {
-			do
-				byte = *++p;
-			while (p < limit && !(byte & 1) && byte != 2);
-		} else if ((byte & 3) == 3 && !(byte & 4)) {
-			pt_clock_cyc(&walk->clock, byte >> 3);
+			p += p[1] & 1 ? 1 : tnt_run(load_le(p, 8));
+		} else if ((byte & 7) == 3) {
+			cycles += byte >> 3;
 			p++;
 		} else if ((byte & 7) == 7 && !(p[1] & 1)) {
-			pt_clock_cyc(&walk->clock, (uint64_t)(byte >> 3 | p[1] >> 1 << 5));
+			cycles += (uint64_t)(byte >> 3 | p[1] >> 1 << 5);
 			p += 2;
-		} else if ((byte & 0x1f) == 0x0d && byte >> 5 != 5 && byte >> 5 != 7) {
-			p += 1 + pt_ip_size(byte >> 5);
+		} else if (pt_ip_packet_size(byte)) {
+			p += pt_ip_packet_size(byte);
+		} else if (byte == PT_MTC_BYTE) {
+			pt_clock_cyc(&walk->clock, cycles);
+			cycles = 0;
+			pt_clock_mtc(&walk->clock, p[1]);
+			p += PT_MTC_SIZE;
 		} else {
 			break;
 		}
 	}
+	pt_clock_cyc(&walk->clock, cycles);
 	walk->cursor.p = p;
 }
 

@@ -202,6 +202,54 @@ static void a_group_ends_at_what_may_not_be_in_it(void **state)
 	end(&fixture);
 }
 
+static void a_loss_right_behind_a_tsc_is_not_passed_over(void **state)
+{
+	struct pt_bytes before = { 0 }, behind = { 0 };
+	struct bench_queue bench = { 0 };
+	struct pt_tsc_group group = { .tsc = 0 };
+	struct pt_cursor cursor;
+	struct pt_packet packet;
+
+	pt_put_value(&before, PT_TSC, 0x123456);
+	pt_put_psb(&behind);
+	bench_queue_add(&bench, before.data, before.size, false);
+	bench_queue_add(&bench, behind.data, behind.size, true);
+	pt_cursor_init(&cursor, &bench.queue, &no_config, 0);
+	assert_int_equal(pt_cursor_next(&cursor, &packet), 0);
+	assert_int_equal(packet.kind, PT_TSC);
+	pt_cursor_tma(&cursor, &group);
+	assert_int_equal(pt_cursor_next(&cursor, &packet), -PTVM_INCONSISTENT);
+	assert_int_equal(pt_cursor_next(&cursor, &packet), 0);
+	assert_int_equal(packet.kind, PT_PSB);
+	bench_queue_free(&bench);
+	pt_bytes_free(&before);
+	pt_bytes_free(&behind);
+}
+
+static void a_loss_right_behind_a_group_is_not_passed_over(void **state)
+{
+	struct pt_bytes before = { 0 }, behind = { 0 };
+	struct bench_queue bench = { 0 };
+	struct pt_psb_state group;
+	struct pt_cursor cursor;
+	struct pt_packet packet;
+
+	pt_put_psb(&before);
+	pt_put_ip(&before, PT_FUP, 0x401000, 6);
+	pt_put_value(&before, PT_PSBEND, 0);
+	pt_put_ip(&behind, PT_TIP_PGE, 0x401000, 6);
+	bench_queue_add(&bench, before.data, before.size, false);
+	bench_queue_add(&bench, behind.data, behind.size, true);
+	pt_cursor_init(&cursor, &bench.queue, &no_config, 0);
+	assert_int_equal(pt_cursor_next(&cursor, &packet), 0);
+	assert_int_equal(pt_cursor_psb(&cursor, &group), 0);
+	assert_true(group.have_ip);
+	assert_int_equal(pt_cursor_next(&cursor, &packet), -PTVM_INCONSISTENT);
+	bench_queue_free(&bench);
+	pt_bytes_free(&before);
+	pt_bytes_free(&behind);
+}
+
 static void a_tsc_finds_its_tma_behind_other_timing_packets(void **state)
 {
 	struct pt_tsc_group group = { .have_tma = false };
@@ -238,6 +286,8 @@ int main(void)
 		cmocka_unit_test(a_psb_group_states_all_it_has),
 		cmocka_unit_test(a_fup_before_pge_is_no_ip),
 		cmocka_unit_test(a_group_ends_at_what_may_not_be_in_it),
+		cmocka_unit_test(a_loss_right_behind_a_tsc_is_not_passed_over),
+		cmocka_unit_test(a_loss_right_behind_a_group_is_not_passed_over),
 		cmocka_unit_test(a_tsc_finds_its_tma_behind_other_timing_packets),
 	};
 
