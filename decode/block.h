@@ -70,6 +70,7 @@ struct code {
 	const struct machines *machines;
 	struct code_space *spaces, *last;
 	struct arena arena;
+	struct stretch *stretches; /* stretch.h: what is remembered; NULL: nothing */
 	uint64_t
 		switch_ip; /* the host's __switch_to, where a block begins in any case; 0 unknown */
 	struct {

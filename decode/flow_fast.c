@@ -3,26 +3,39 @@
  * leaves off in front of (or, with TNT bits left over, inside) the first packet that is not so. */
 #include "decode/base/bytes.h"
 #include "decode/flow_step.h"
+#include "decode/stretch.h"
 
 /* Inlined into one function, so that struct fast never exists in memory. */
 #define FAST static inline __attribute__((always_inline))
 
 struct fast {
+	struct flow_run *run;
 	struct pt_flow *flow;
 	const uint8_t *p, *limit;
+	const uint8_t *until; /* from here on the batch ends where an address is told */
 	struct block *block;
-	struct flow_item *item, *item_end;
+	struct flow_item *item, *enough, *item_end;
 	uint64_t insns;
+	uint64_t cycles; /* that the clock does not know of yet */
 	uint32_t addresses;
-	bool gaps_only;
+	bool gaps_only, ended;
 };
+
+FAST void settle_cycles(struct fast *fast)
+{
+	fast->flow->cycles += fast->cycles;
+	pt_clock_cyc(&fast->flow->clock, fast->cycles);
+	fast->cycles = 0;
+}
 
 FAST void tell_time(struct fast *fast)
 {
 	struct pt_flow *flow = fast->flow;
 
-	if (fast->gaps_only ||
-	    (flow->clock.now == flow->told_time && flow->cycles == flow->told_cycles))
+	if (fast->gaps_only)
+		return;
+	settle_cycles(fast);
+	if (flow->clock.now == flow->told_time && flow->cycles == flow->told_cycles)
 		return;
 	*fast->item++ = (struct flow_item){ .kind = FLOW_TIME,
 					    .value = flow->clock.now,
@@ -36,8 +49,8 @@ FAST void leave_block(struct fast *fast, bool taken)
 	struct block *block = fast->block;
 
 	fast->insns += block->count;
-	if (block->push_count)
-		flow_push_calls(fast->flow, block, block->count);
+	for (unsigned i = 0; i < block->push_count; i++)
+		flow_push(fast->flow, block->pushes[i]);
 	if (!fast->gaps_only)
 		*fast->item++ = (struct flow_item){
 			.kind = FLOW_BLOCK, .flags = taken, .count = block->count, .block = block
@@ -101,18 +114,64 @@ FAST bool take_tnt(struct fast *fast, uint8_t byte)
 	return false;
 }
 
+FAST bool run_stretch(struct fast *fast, const struct stretch *stretch)
+{
+	struct pt_flow *flow = fast->flow;
+
+	/* the greatest depth is reached on the way: addresses would fall out at the bottom */
+	if (flow->return_count + stretch->depth > RETURN_STACK)
+		return false;
+	for (unsigned i = 0; i < stretch->push_count; i++)
+		flow_push(flow, stretch->pushes[i]);
+	fast->insns += stretch->insns;
+	fast->block = stretch->to;
+	return true;
+}
+
+/* The same, where nobody asks for blocks. */
+FAST bool pass_tnt(struct fast *fast, uint8_t bits)
+{
+	struct code *code = fast->flow->where.code;
+
+	do {
+		const struct stretch *stretch;
+
+		if (fast->block->end == BLOCK_RETURN && !fast->block->push_count) {
+			if (!stretch_first_bit(bits) || !take_return(fast))
+				return take_tnt(fast, bits);
+			bits = stretch_drop_bit(bits);
+			continue;
+		}
+		stretch = stretch_get(code, fast->block, bits);
+		if (!stretch || stretch->rest == bits || !run_stretch(fast, stretch))
+			return take_tnt(fast, bits);
+		bits = stretch->rest;
+	} while (bits != STRETCH_NO_BITS);
+	fast->p++;
+	return true;
+}
+
+/* An address was told: the batch may end here. */
+FAST void end_if_enough(struct fast *fast)
+{
+	if (fast->p < fast->until && (fast->gaps_only || fast->item < fast->enough))
+		return;
+	fast->ended = true;
+	fast->limit = fast->p;
+}
+
 /* One TIP for an indirect branch or return to a block that has been there before. */
 FAST bool take_tip(struct fast *fast, uint8_t byte)
 {
 	struct pt_flow *flow = fast->flow;
 	struct pt_last_ip last_ip = flow->cursor.last_ip;
-	uint64_t payload = load_le(fast->p + 1, 8), ignored;
+	uint64_t ignored;
 	struct block *to;
 
 	if (byte >> 5 == 0 ||
 	    (fast->block->end != BLOCK_INDIRECT && fast->block->end != BLOCK_RETURN))
 		return false;
-	to = follow(fast->block, pt_ip_update(&last_ip, byte >> 5, payload));
+	to = follow(fast->block, pt_ip_update(&last_ip, byte >> 5, load_le(fast->p + 1, 8)));
 	if (!to)
 		return false;
 	fast->block->successor[1] = to;
@@ -126,14 +185,79 @@ FAST bool take_tip(struct fast *fast, uint8_t byte)
 		*fast->item++ = (struct flow_item){ .kind = FLOW_TO, .value = to->ip };
 	fast->block = to;
 	fast->addresses++;
+	end_if_enough(fast);
 	return true;
 }
 
-FAST void take_cycles(struct fast *fast, uint64_t cycles, unsigned size)
+FAST void skip_pads(struct fast *fast)
+{
+	uint64_t bytes = load_le(fast->p, 8);
+
+	fast->p += bytes ? __builtin_ctzll(bytes) / 8 : 8;
+}
+
+/* What the loop has in registers, for others. */
+FAST void put_back(struct fast *fast)
+{
+	struct pt_flow *flow = fast->flow;
+
+	settle_cycles(fast);
+	flow->cursor.p = fast->p;
+	flow->block = fast->block;
+	flow->ip = fast->block->ip;
+	flow->insns += fast->insns;
+	flow->addresses += fast->addresses;
+	fast->insns = fast->addresses = 0;
+	flow->idle_blocks = 0;
+	fast->run->batch->count = (uint32_t)(fast->item - fast->run->batch->items);
+}
+
+/* The packet with an IP that is next, if it is of this opcode, for one of pt_flow.c's. */
+FAST bool read_ip_packet(struct fast *fast, uint8_t opcode, struct pt_packet *ret)
+{
+	uint8_t byte = *fast->p;
+
+	if ((byte & 0x1f) != opcode || !pt_ip_packet_size(byte))
+		return false;
+	fast->p += pt_ip_packet_size(byte);
+	ret->count = byte >> 5;
+	ret->payload = load_le(fast->p + 1 - pt_ip_packet_size(byte), 8);
+	return true;
+}
+
+/* Tracing ends, and begins elsewhere as the next thing: there is a filter for code. */
+FAST bool take_pgd(struct fast *fast)
+{
+	struct pt_flow *flow = fast->flow;
+	struct pt_packet packet;
+
+	if (!read_ip_packet(fast, PT_TIP_PGD_BYTE, &packet))
+		return false;
+	put_back(fast);
+	flow_take_pgd(fast->run, &packet);
+	while (fast->p < fast->limit && !*fast->p)
+		skip_pads(fast);
+	if (fast->p < fast->limit && read_ip_packet(fast, PT_TIP_PGE_BYTE, &packet))
+		flow_take_pge(fast->run, &packet);
+	flow->cursor.p = fast->p;
+	fast->item = fast->run->batch->items + fast->run->batch->count;
+	fast->block = flow_knows_block(flow) ? flow->block : NULL;
+	if (flow->state == FLOW_RUNNING)
+		end_if_enough(fast);
+	return fast->block && fast->item < fast->item_end;
+}
+
+FAST void take_cycles(struct fast *fast, unsigned cycles, unsigned size)
 {
 	fast->p += size;
-	fast->flow->cycles += cycles;
-	pt_clock_cyc(&fast->flow->clock, cycles);
+	fast->cycles += cycles;
+}
+
+FAST void take_mtc(struct fast *fast)
+{
+	settle_cycles(fast);
+	pt_clock_mtc(&fast->flow->clock, fast->p[1]);
+	fast->p += PT_MTC_SIZE;
 }
 
 /* Returns false at a packet that is for the clear path. */
@@ -142,55 +266,80 @@ FAST bool take_other(struct fast *fast, uint8_t byte)
 	if ((byte & 7) == 3)
 		take_cycles(fast, byte >> 3, 1);
 	else if ((byte & 7) == 7 && !(fast->p[1] & 1))
-		take_cycles(fast, (uint64_t)(byte >> 3 | fast->p[1] >> 1 << 5), 2);
+		take_cycles(fast, byte >> 3 | fast->p[1] >> 1 << 5, 2);
 	else if ((byte & 0x1f) == PT_TIP_BYTE && pt_ip_packet_size(byte))
 		return take_tip(fast, byte);
+	else if (byte == PT_MTC_BYTE)
+		take_mtc(fast);
 	else
-		return false;
+		return take_pgd(fast);
 	return true;
 }
 
-FAST void run_loop(struct fast *fast)
+FAST bool take_any_tnt(struct fast *fast, uint8_t byte)
 {
-	while (fast->p < fast->limit && fast->item < fast->item_end) {
+	return fast->gaps_only ? pass_tnt(fast, byte) : take_tnt(fast, byte);
+}
+
+FAST void run_loop(struct fast *fast, bool gaps_only)
+{
+	fast->gaps_only = gaps_only;
+	while (fast->p < fast->limit && (gaps_only || fast->item < fast->item_end)) {
 		uint8_t byte = *fast->p;
 
 		if (!byte)
-			fast->p += load_le(fast->p, 8) ? 1 : 8;
-		else if (!(byte & 1) && byte != 2 ? !take_tnt(fast, byte) : !take_other(fast, byte))
+			skip_pads(fast);
+		else if (byte & 1 || byte == 2 ? !take_other(fast, byte)
+					       : !take_any_tnt(fast, byte))
 			return;
 	}
 }
 
-void flow_run_fast(struct flow_run *run, uint64_t until)
+/* Where a position of the stream is in the window, or the end of the window that is nearest. */
+static const uint8_t *place_of(const struct pt_window *window, uint64_t position)
+{
+	if (position <= window->position)
+		return window->data;
+	if (position - window->position >= (uint64_t)(window->end - window->data))
+		return window->end;
+	return window->data + (position - window->position);
+}
+
+static bool is_common(struct pt_flow *flow)
+{
+	const struct pt_cursor *cursor = &flow->cursor;
+
+	return !flow->at_fup && !flow->fup_is_plain && !flow->tnt_count && !cursor->block &&
+	       cursor->window.end - cursor->p >= PT_WINDOW_SLACK && flow_knows_block(flow);
+}
+
+bool flow_run_fast(struct flow_run *run, uint64_t until)
 {
 	struct pt_flow *flow = run->flow;
-	struct pt_cursor *cursor = &flow->cursor;
-	const uint8_t *safe = cursor->window.end - PT_WINDOW_SLACK;
+	struct flow_batch *batch = run->batch;
+	const uint8_t *safe = flow->cursor.window.end - PT_WINDOW_SLACK;
 	struct fast fast = {
+		.run = run,
 		.flow = flow,
-		.p = cursor->p,
-		.limit = cursor->window.limit,
-		.block = flow->block,
-		.item = run->batch->items + run->batch->count,
-		.item_end = run->batch->items + flow_enough_items(run),
-		.gaps_only = flow->gaps_only,
+		.p = flow->cursor.p,
+		.limit = flow->cursor.window.limit,
+		.item = batch->items + batch->count,
+		.enough = batch->items + flow_enough_items(run),
+		.item_end = batch->items + (batch->room - FLOW_MARGIN),
 	};
 
-	if (flow->state != FLOW_RUNNING || !flow->block || flow->at_fup || flow->fup_is_plain ||
-	    flow->tnt_count || cursor->block || pt_cursor_position(cursor) >= until ||
-	    cursor->window.end - cursor->p < PT_WINDOW_SLACK)
-		return;
+	if (!is_common(flow))
+		return false;
 	if (fast.limit > safe)
 		fast.limit = safe;
-	if ((uint64_t)(fast.limit - cursor->window.data) > until - cursor->window.position)
-		fast.limit = cursor->window.data + (until - cursor->window.position);
-	run_loop(&fast);
-	cursor->p = fast.p;
-	flow->block = fast.block;
-	flow->ip = fast.block->ip;
-	flow->insns += fast.insns;
-	flow->addresses += fast.addresses;
-	flow->idle_blocks = 0;
-	run->batch->count = (uint32_t)(fast.item - run->batch->items);
+	fast.until = place_of(&flow->cursor.window, until);
+	fast.block = flow->block;
+	/* a loop of its own for each */
+	if (!flow->gaps_only)
+		run_loop(&fast, false);
+	else if (stretch_table(flow->where.code))
+		run_loop(&fast, true);
+	if (fast.block)
+		put_back(&fast);
+	return fast.ended;
 }

@@ -58,28 +58,43 @@ void flow_begin_at(struct flow_run *run, uint64_t ip)
 	flow->overflowed = false;
 }
 
-/* The process on the CPU at a time, for user addresses and guests; -1 unknown. */
-static int32_t pid_at(const struct flow_code *where, uint64_t time_ns)
+/* The process on the CPU now, for user addresses and guests; -1 unknown. */
+static int32_t present_pid(const struct pt_flow *flow)
 {
+	const struct flow_code *where = &flow->where;
+	uint64_t time_ns;
 	size_t settled;
 
-	if (where->pid >= 0)
+	if (where->pid >= 0 || !where->switch_count)
 		return where->pid;
+	time_ns = time_conv_ns(&flow->config->conv, flow->clock.now);
 	settled = switches_settled(where->switches, where->switch_count, time_ns);
 	return settled ? where->switches[settled - 1].pid : -1;
 }
 
-static struct code_space *space_at(struct pt_flow *flow, uint64_t ip, uint64_t time_ns)
+/* The address space of the code at `ip` now. */
+static struct code_space *present_space(struct pt_flow *flow, uint64_t ip)
 {
 	const struct machines *machines = flow->where.code->machines;
 	struct machine *machine = machines->host;
 	int32_t pid = -1;
 
 	if (flow->context.nr || !(ip >> 63))
-		pid = pid_at(&flow->where, time_ns);
+		pid = present_pid(flow);
 	if (flow->context.nr)
 		machine = machines_guest(machines, pid);
 	return code_space_get(flow->where.code, machine, pid, ip, flow->context.bits);
+}
+
+bool flow_knows_block(struct pt_flow *flow)
+{
+	struct code_space *space;
+
+	if (flow->block || flow->state != FLOW_RUNNING)
+		return flow->block;
+	space = present_space(flow, flow->ip);
+	flow->block = space ? block_known(space, flow->ip) : NULL;
+	return flow->block;
 }
 
 /* The block at flow->ip; false, with the gap reported, when there is no code. */
@@ -87,7 +102,7 @@ static bool look_up(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 	uint64_t time_ns = time_conv_ns(&flow->config->conv, flow->clock.now);
-	struct code_space *space = space_at(flow, flow->ip, time_ns);
+	struct code_space *space = present_space(flow, flow->ip);
 
 	flow->block = space ? block_get(flow->where.code, space, flow->ip, time_ns) : NULL;
 	if (flow->block && flow->patches.count && (flow->block->patched || flow->is_trial))
@@ -108,23 +123,16 @@ static inline bool have_block(struct flow_run *run)
 	return run->flow->block || look_up(run);
 }
 
-static void push(struct pt_flow *flow, uint64_t ip)
-{
-	flow->returns[flow->return_top++ % RETURN_STACK] = ip;
-	if (flow->return_count < RETURN_STACK)
-		flow->return_count++;
-}
-
 void flow_push_calls(struct pt_flow *flow, const struct block *block, unsigned count)
 {
 	if (count == block->count) {
 		for (unsigned k = 0; k < block->push_count; k++)
-			push(flow, block->pushes[k]);
+			flow_push(flow, block->pushes[k]);
 		return;
 	}
 	for (unsigned i = 0, k = 0; i < count && k < block->push_count; i++)
 		if (insn_next(&block->insns[i]) == block->pushes[k])
-			push(flow, block->pushes[k++]);
+			flow_push(flow, block->pushes[k++]);
 }
 
 /* The first `count` instructions of the block run; the calls among them are remembered. */
@@ -379,6 +387,7 @@ void flow_end_by_branch(struct flow_run *run, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
 
+	flow->idle_blocks = 0;
 	for (unsigned blocks = 0; blocks < FLOW_MARGIN / 2; blocks++) {
 		struct block *block;
 		int count;

@@ -28,6 +28,14 @@ static inline void flow_say(struct flow_run *run, enum flow_kind kind, uint64_t 
 		(void)flow_add(run, kind, value);
 }
 
+/** Remember a return address. */
+static inline void flow_push(struct pt_flow *flow, uint64_t ip)
+{
+	flow->returns[flow->return_top++ % RETURN_STACK] = ip;
+	if (flow->return_count < RETURN_STACK)
+		flow->return_count++;
+}
+
 /** Remember the return addresses of the calls among the first `count` instructions of a block. */
 void flow_push_calls(struct pt_flow *flow, const struct block *block, unsigned count);
 
@@ -52,10 +60,12 @@ static inline uint32_t flow_enough_items(const struct flow_run *run)
 
 /**
  * Take packets as long as they are of the common kinds and lead along linked blocks; pt_flow.c
- * does the same with any packet, one at a time. Does nothing where that is not so, where the batch
- * has enough in it, and from position `until` on.
+ * does the same with any packet, one at a time. Does nothing where that is not so.
+ *
+ * Returns true when the batch has enough in it, or position `until` has been reached, and an
+ * address was just told.
  */
-void flow_run_fast(struct flow_run *run, uint64_t until);
+bool flow_run_fast(struct flow_run *run, uint64_t until);
 
 /** Take the pending TNT bits, or the next packet. Returns 0, or -PTVM_END. */
 int flow_next(struct flow_run *run);
@@ -85,6 +95,14 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip);
 
 /** Tracing is (again) at `ip`. */
 void flow_begin_at(struct flow_run *run, uint64_t ip);
+
+/** Whether `block` is that at `ip`, which is looked up if need be; false where that takes a look at
+ * code, or there is none. */
+bool flow_knows_block(struct pt_flow *flow);
+
+/** A TIP.PGE or TIP.PGD; of pt_flow.c, which has what each packet means. */
+void flow_take_pge(struct flow_run *run, const struct pt_packet *packet);
+void flow_take_pgd(struct flow_run *run, const struct pt_packet *packet);
 
 /** Follow the pending TNT bits, as many as there is room for. */
 void flow_run_tnt(struct flow_run *run);

@@ -104,7 +104,7 @@ static void take_tip(struct flow_run *run, const struct pt_packet *packet)
 	flow->block = NULL;
 }
 
-static void take_pge(struct flow_run *run, const struct pt_packet *packet)
+void flow_take_pge(struct flow_run *run, const struct pt_packet *packet)
 {
 	struct pt_flow *flow = run->flow;
 	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
@@ -119,7 +119,7 @@ static void take_pge(struct flow_run *run, const struct pt_packet *packet)
 	say_ip(run, ip, false);
 }
 
-static void take_pgd(struct flow_run *run, const struct pt_packet *packet)
+void flow_take_pgd(struct flow_run *run, const struct pt_packet *packet)
 {
 	struct pt_flow *flow = run->flow;
 	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
@@ -398,8 +398,8 @@ static void take_packet(struct flow_run *run, const struct pt_packet *packet)
 		take_tnt(flow, packet);
 		break;
 	case PT_TIP: take_tip(run, packet); break;
-	case PT_TIP_PGE: take_pge(run, packet); break;
-	case PT_TIP_PGD: take_pgd(run, packet); break;
+	case PT_TIP_PGE: flow_take_pge(run, packet); break;
+	case PT_TIP_PGD: flow_take_pgd(run, packet); break;
 	case PT_FUP: take_fup(run, packet); break;
 	case PT_PSB: take_psb(run); break;
 	case PT_OVF: take_ovf(run); break;
@@ -507,12 +507,12 @@ int flow_next(struct flow_run *run)
 
 /* Whether the batch ends here. What it has cannot be taken back later, so that this is where an
  * address was just told, not between a wrong turn and the packet that shows it. */
-static bool is_enough(const struct flow_run *run, const struct flow_mark *mark, uint32_t addresses)
+static bool is_enough(const struct flow_run *run, uint64_t until, uint32_t addresses)
 {
 	if (run->flow->addresses == addresses || run->flow->tnt_count)
 		return false;
 	return run->batch->count >= flow_enough_items(run) ||
-	       pt_cursor_position(&run->flow->cursor) >= mark->position + FLOW_ENOUGH_BYTES;
+	       pt_cursor_position(&run->flow->cursor) >= until;
 }
 
 int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
@@ -526,18 +526,19 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 	flow_patch_settle(flow);
 	flow_mark_set(&run, &mark);
 	while (flow_has_room(&run)) {
+		uint64_t until = mark.position + FLOW_ENOUGH_BYTES;
 		uint32_t addresses;
 		int r;
 
-		if (!flow->quick)
-			flow_run_fast(&run, mark.position + FLOW_ENOUGH_BYTES);
+		if (!flow->quick && flow_run_fast(&run, until))
+			return 0;
 		addresses = flow->addresses;
 		r = flow_next(&run);
 		if (flow->disagrees && flow_patch_search(&run, &mark))
 			continue;
 		if (r)
 			return r;
-		if (is_enough(&run, &mark, addresses))
+		if (is_enough(&run, until, addresses))
 			return 0;
 	}
 	return 0;

@@ -169,6 +169,54 @@ void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
 	free(batch);
 }
 
+/* What is left of a list where nobody asks for what ran. */
+static void keep_gaps(struct bench_list *list)
+{
+	list->count = 0;
+	for (size_t i = 0; list->count < list->gaps; i++)
+		if (list->items[i].is_gap)
+			list->items[list->count++] = list->items[i];
+}
+
+static uint64_t count_segment(const struct pt_segment *segment, const struct pt_config *config,
+			      const struct flow_code *where, bool gaps_only,
+			      struct bench_list *gaps)
+{
+	struct flow_batch *batch = malloc(sizeof(*batch));
+	struct reader reader = { .list = gaps };
+	struct pt_flow flow;
+	int r;
+
+	if (!batch)
+		abort();
+	pt_flow_init(&flow, segment, config, where, gaps_only);
+	batch->room = FLOW_BATCH;
+	do {
+		r = pt_flow_run(&flow, batch);
+		for (uint32_t i = 0; i < batch->count; i++)
+			read_item(&reader, batch, &batch->items[i]);
+	} while (!r);
+	keep_gaps(gaps);
+	free(batch);
+	return flow.insns;
+}
+
+void bench_count(const struct aux_queue *queue, const struct pt_config *config,
+		 const struct machines *machines, bool gaps_only, struct bench_count *ret)
+{
+	struct pt_segment segment;
+	struct pt_walk walk;
+	struct code code;
+	struct flow_code where = { .code = &code, .pid = 0 };
+
+	*ret = (struct bench_count){ 0 };
+	code_init(&code, machines);
+	pt_walk_init(&walk, queue, config, NULL, 0);
+	while (!pt_walk_next(&walk, &segment))
+		ret->insns += count_segment(&segment, config, &where, gaps_only, &ret->gaps);
+	code_free(&code);
+}
+
 void bench_list_free(struct bench_list *list)
 {
 	vec_free(list);

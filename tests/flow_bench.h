@@ -54,4 +54,14 @@ bool bench_machines(const struct sim_vm *vm, struct machines *ret);
  * be NULL: what is found is not kept. */
 void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
 		  const struct machines *machines, uint64_t min_size, struct bench_list *ret);
+/** The gaps alone, and how many instructions ran, found with `gaps_only` as in pt_flow_init() or
+ * without. */
+struct bench_count {
+	struct bench_list gaps;
+	uint64_t insns;
+};
+
+/** Decode as bench_decode() does, for a count; free its list with bench_list_free(). */
+void bench_count(const struct aux_queue *queue, const struct pt_config *config,
+		 const struct machines *machines, bool gaps_only, struct bench_count *ret);
 void bench_list_free(struct bench_list *list);

@@ -178,6 +178,31 @@ static void decode(const struct ptt *ptt, size_t span, struct text *ret)
 	bench_queue_free(&queue);
 }
 
+/* Where nobody asks for what ran, it is only counted: the same, also with what is remembered. */
+static void assert_counted(const struct ptt *ptt)
+{
+	struct bench_count listed, counted;
+	struct bench_queue queue = { 0 };
+	struct machines machines;
+
+	make_machines(ptt, &machines);
+	for (int i = 0; i < 5; i++)
+		make_queue(ptt, SIZE_MAX, &queue);
+	bench_count(&queue.queue, &ptt->config, &machines, false, &listed);
+	bench_count(&queue.queue, &ptt->config, &machines, true, &counted);
+	assert_int_equal(counted.insns, listed.insns);
+	assert_int_equal(counted.gaps.count, listed.gaps.count);
+	for (size_t i = 0; i < listed.gaps.count; i++) {
+		assert_int_equal(counted.gaps.items[i].gap, listed.gaps.items[i].gap);
+		assert_int_equal(counted.gaps.items[i].ip, listed.gaps.items[i].ip);
+		assert_int_equal(counted.gaps.items[i].tsc, listed.gaps.items[i].tsc);
+	}
+	bench_list_free(&listed.gaps);
+	bench_list_free(&counted.gaps);
+	machines_free(&machines);
+	bench_queue_free(&queue);
+}
+
 /* What -D prints of some bytes, without their offsets and values. */
 static void dump_bytes(const uint8_t *bytes, size_t size, struct text *ret)
 {
@@ -237,6 +262,7 @@ static void check(void **state)
 	assert_text(&ptt, "flow", flow.data, ptt.flow.data);
 	decode(&ptt, 1, &bytewise);
 	assert_text(&ptt, "flow of single bytes", bytewise.data, ptt.flow.data);
+	assert_counted(&ptt);
 	text_free(&flow);
 	text_free(&bytewise);
 	text_free(&packets);

@@ -388,6 +388,44 @@ static void without_a_guests_code_the_host_is_whole(void **state)
 	tear_down(&bench);
 }
 
+/* The trace some times over, so that there is a next time for everything: what is remembered of
+ * stretches of code counts as the code does. */
+static void assert_counted(const struct bench *bench)
+{
+	const struct pt_bytes *trace = &bench->vm.pt.out;
+	struct bench_count listed, counted;
+	struct bench_queue queue = { 0 };
+
+	for (int i = 0; i < 4; i++)
+		bench_queue_add(&queue, trace->data, trace->size, i > 0);
+	bench_count(&queue.queue, &bench->config, &bench->machines, false, &listed);
+	bench_count(&queue.queue, &bench->config, &bench->machines, true, &counted);
+	assert_true(listed.insns >= bench->vm.truth.count);
+	if (counted.insns != listed.insns)
+		fail_msg("seed %" PRIu64 ": %" PRIu64 " instructions, counted %" PRIu64,
+			 bench->vm.options.seed, listed.insns, counted.insns);
+	assert_same_lists(bench, &listed.gaps, &counted.gaps);
+	bench_list_free(&listed.gaps);
+	bench_list_free(&counted.gaps);
+	bench_queue_free(&queue);
+}
+
+static void counting_is_listing(void **state)
+{
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct sim_options options = sim_options_any(seed);
+		struct bench bench;
+
+		options.overflow = !(seed % 3);
+		options.range_filter = seed % 4 == 1;
+		options.labels = seed & 1;
+		options.label_start = options.label_flips = seed % 8 == 1 ? 20 : 0;
+		set_up(&bench, &options);
+		assert_counted(&bench);
+		tear_down(&bench);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +441,7 @@ int main(void)
 		cmocka_unit_test(damage_ends_at_the_next_psb),
 		cmocka_unit_test(noise_is_survived),
 		cmocka_unit_test(without_a_guests_code_the_host_is_whole),
+		cmocka_unit_test(counting_is_listing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

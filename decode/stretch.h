@@ -1,0 +1,81 @@
+/* Stretches of code that the flow went through before: from a block, by the bits of a short TNT
+ * packet, to another block.
+ *
+ * They are a memory of where successor pointers lead, in a table of fixed size in which new ones
+ * replace old ones, for those who ask what ran for its length only. A compressed return is part of
+ * one if its call is. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/block.h"
+
+enum {
+	STRETCH_TABLE_BITS = 14,
+	STRETCH_PUSHES = 4,
+	STRETCH_NO_BITS = 2, /* the stop bit, and nothing below it */
+};
+
+struct stretch {
+	uint64_t key;  /* stretch_key(); 0: none */
+	uint64_t seen; /* the key that was last asked for in vain */
+	struct block *to;
+	uint64_t pushes[STRETCH_PUSHES]; /* of its calls, those that have not returned */
+	uint32_t insns;
+	uint8_t rest;       /* of the bits, those that are left at `to` */
+	uint8_t push_count; /* in `pushes` */
+	uint8_t depth;      /* most calls at a time that have not returned */
+};
+
+/** Whether there is a table, which is made here if there is none. False when memory is out. */
+bool stretch_table(struct code *code);
+
+/**
+ * Follow the bits of a TNT packet from a block, as far as successor pointers lead, and remember it.
+ * `bits` is the packet's byte: a stop bit, the oldest branch, ..., a 0.
+ *
+ * Returns NULL, and remembers nothing, where the pointers may lead further next time.
+ */
+const struct stretch *stretch_add(struct code *code, struct block *from, uint8_t bits);
+
+/** One number for a block and bits. */
+static inline uint64_t stretch_key(const struct block *from, uint8_t bits)
+{
+	return (uint64_t)(uintptr_t)from << 8 | bits;
+}
+
+/** Its place in the table. */
+static inline struct stretch *stretch_slot(const struct code *code, uint64_t key)
+{
+	return &code->stretches[(key * 0x9e3779b97f4a7c15) >> (64 - STRETCH_TABLE_BITS)];
+}
+
+/** What is remembered, or NULL. What is asked for twice in a row is added: in code that seldom runs
+ * the same way again it is not worth while to add more. Lives until the next call. */
+static inline const struct stretch *stretch_get(struct code *code, struct block *from, uint8_t bits)
+{
+	uint64_t key = stretch_key(from, bits);
+	struct stretch *stretch = stretch_slot(code, key);
+
+	if (stretch->key == key)
+		return stretch;
+	if (stretch->seen == key)
+		return stretch_add(code, from, bits);
+	stretch->seen = key;
+	return NULL;
+}
+
+/** Without the oldest of the bits. */
+static inline uint8_t stretch_drop_bit(uint8_t bits)
+{
+	unsigned oldest = 30 - (unsigned)__builtin_clz(bits); /* the bit below the stop bit */
+
+	return (uint8_t)((bits & ((1u << oldest) - 1)) | 1u << oldest);
+}
+
+/** The oldest of the bits, of which there is one at least. */
+static inline bool stretch_first_bit(uint8_t bits)
+{
+	return bits >> (30 - __builtin_clz(bits)) & 1;
+}
