@@ -166,6 +166,40 @@ text_is_in_place()
 		ssh guest cat /proc/modules | cut -d ' ' -f 1,6 | cmp - <(cut -d ' ' -f 1,6 "$work/agent/modules")
 }
 
+# Types of modules' symbols are in lower case where the guest did not help, and nobody counts their users.
+same_symbols_and_modules()
+{
+	same "$1/kallsyms" "$2/kallsyms" sed -E '/\[/ s/^([^ ]+ .)/\L\1/' &&
+		same "$1/modules" "$2/modules" cut -d ' ' -f 1,2,5,6
+}
+
+# same A B COMMAND...: is what the command makes of two files the same?
+same()
+{
+	local a=$1 b=$2
+
+	shift 2
+	cmp <("$@" "$a") <("$@" "$b")
+}
+
+# The copy from memory says that the monitor is used, and has the guest's facts.
+from_memory()
+{
+	"$ptvm" guest --domain "$name" --via memory -o "$work/memory" 2>"$work/said" &&
+		grep "QEMU's monitor" "$work/said" &&
+		grep -F "\"$(cat "$work/release")\"" "$work/memory/guest.json" &&
+		same "$work/memory/guest.json" "$work/agent/guest.json" grep -A 1 '"build_id"\|"kaslr_offset"'
+}
+
+# Without the right to read QEMU's memory libvirt does it.
+from_memory_by_libvirt()
+{
+	setpriv --bounding-set -sys_ptrace --inh-caps -sys_ptrace \
+		"$ptvm" guest --domain "$name" --via memory -o "$work/peeked" &&
+		./same_code.py "$work/memory/kcore" "$work/peeked/kcore" &&
+		same_symbols_and_modules "$work/memory" "$work/peeked"
+}
+
 facts_are_the_guests()
 {
 	grep -F "\"$(cat "$work/release")\"" "$work/agent/guest.json" &&
@@ -189,5 +223,9 @@ check "both copied the same code" nearly_same "$work/agent/kcore" "$work/ssh/kco
 check "symbols and modules are those that the guest shows" text_is_in_place
 check "so are the facts" facts_are_the_guests
 check "the agent's files are closed" handles_are_closed
+check "from memory" from_memory
+check "there is the same code" ./same_code.py "$work/agent/kcore" "$work/memory/kcore"
+check "there are the same symbols and modules" same_symbols_and_modules "$work/agent" "$work/memory"
+check "the same by libvirt" from_memory_by_libvirt
 echo "tests/guest: $passed passed, $failed failed"
 ((failed == 0))
