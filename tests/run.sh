@@ -77,6 +77,29 @@ installed()
 	"$ptvm" script -i examples/vm-small --insn-trace | grep -c guest.kernel
 }
 
+# A real guest of libvirt, copied by every way.
+guest()
+{
+	local log=$builds/log p f
+
+	if [[ $(id -u) != 0 ]]; then
+		echo "skip  a real guest: only root can start one"
+		((skipped += 1))
+		return
+	fi
+	tests/guest/run.sh "$builds/gcc/host/ptvm" >"$log" 2>&1
+	if [[ $? == 77 ]]; then
+		tail -n 20 "$log"
+		echo "skip  a real guest: it cannot run here"
+		((skipped += 1))
+		return
+	fi
+	grep -B 20 '^FAIL' "$log"
+	read -r p f < <(sed -nE 's/^tests.guest: ([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log")
+	echo "      a real guest: ${p:-0} passed, ${f:-1} failed"
+	((passed += ${p:-0}, failed += ${f:-1}))
+}
+
 check "includes go one way" tests/check_includes.py
 check "format" format
 check "manual pages" manuals
@@ -86,5 +109,6 @@ check "build with ASan and UBSan" build sanitized gcc -Dbuildtype=debugoptimized
 	-Db_sanitize=address,undefined && suite sanitized
 check "build of the decoder alone" build decoder gcc -Dlibvirt=disabled -Dtests=false
 check "install" installed
+guest
 echo "ptvm: $passed passed, $failed failed, $skipped skipped"
 ((failed == 0))

@@ -1,19 +1,33 @@
 #!/bin/bash
 # Copies the kernel of a real guest by every way, and compares: a Debian cloud kernel, emulated by QEMU (no KVM needed)
 # under a real libvirtd, with the QEMU guest agent and an ssh server. About two minutes; as root; installs what is missing.
-# Usage: tests/guest/run.sh PTVM
+# Usage: tests/guest/run.sh PTVM. Status 77: this machine cannot run such a guest.
 set -u -o pipefail
 ptvm=$(realpath "${1:?the ptvm to test}")
 cd "$(dirname "$0")" || exit 1
 . ../need.sh
 need busybox-static cpio dropbear-bin libvirt-clients libvirt-daemon-driver-qemu libvirt-daemon-system openssh-client \
-	python3 qemu-guest-agent qemu-system-x86 seabios || exit 1
+	python3 qemu-guest-agent qemu-system-x86 seabios || exit 77
 
 name=ptvm-test-$$ port=$((20000 + $$ % 10000))
 virsh=(virsh -q -c qemu:///system)
-work=$(mktemp -d) passed=0 failed=0
+work=$(mktemp -d) passed=0 failed=0 daemons=()
 chmod 755 "$work"
-trap '"${virsh[@]}" destroy "$name" >/dev/null 2>&1; rm -rf "$work"' EXIT
+trap clean_up EXIT
+
+# Daemons that were started here end here, unless somebody else has a guest by now.
+clean_up()
+{
+	local daemon
+
+	"${virsh[@]}" destroy "$name" >/dev/null 2>&1
+	if [[ -z $("${virsh[@]}" list --name 2>/dev/null) ]]; then
+		for daemon in "${daemons[@]}"; do
+			kill "$(cat "/run/$daemon.pid")"
+		done
+	fi
+	rm -rf "$work"
+}
 
 # check WHAT COMMAND...: run it; quiet where it works
 check()
@@ -34,9 +48,12 @@ check()
 
 start_libvirt()
 {
+	local daemon
+
 	"${virsh[@]}" version && return
-	pidof virtlogd || virtlogd -d
-	pidof libvirtd || libvirtd -d
+	for daemon in virtlogd libvirtd; do
+		pidof "$daemon" || { "$daemon" -d && daemons=("$daemon" "${daemons[@]}"); }
+	done
 	for _ in {1..50}; do
 		"${virsh[@]}" version && return
 		sleep 0.2
@@ -212,8 +229,8 @@ handles_are_closed()
 	! grep '/proc/k\|/proc/modules' "$work/fds"
 }
 
-check "libvirt" start_libvirt || exit 1
-check "kernel" fetch_kernel || exit 1
+check "libvirt" start_libvirt || exit 77
+check "kernel" fetch_kernel || exit 77
 check "initramfs" make_initramfs || exit 1
 check "the guest runs" start_guest || exit 1
 check "the guest's ssh" set_up_ssh || exit 1
