@@ -114,3 +114,30 @@ int agent_position_read(const char *reply, int64_t *ret, struct ptvm_error *erro
 	*ret = json_integer_value(position);
 	return json_is_integer(position) ? 0 : fail(error);
 }
+
+int agent_process_read(const char *reply, int64_t *ret, struct ptvm_error *error)
+{
+	_cleanup_json_ json_t *json = load(reply);
+	json_t *process = json_object_get(json_object_get(json, "return"), "pid");
+
+	*ret = json_integer_value(process);
+	return json_is_integer(process) ? 0 : fail(error);
+}
+
+/* Without a status it was ended by a signal. */
+int agent_output_read(const char *reply, void *data, size_t size, struct agent_output *ret,
+		      struct ptvm_error *error)
+{
+	_cleanup_json_ json_t *json = load(reply);
+	json_t *process = json_object_get(json, "return");
+	json_t *has_ended = json_object_get(process, "exited");
+	json_t *status = json_object_get(process, "exitcode");
+	const char *base64 = json_string_value(json_object_get(process, "out-data"));
+
+	*ret = (struct agent_output){
+		.has_ended = json_is_true(has_ended),
+		.status = json_is_integer(status) ? json_integer_value(status) : -1,
+		.size = base64 ? base64_decode(base64, data, size) : 0,
+	};
+	return json_is_boolean(has_ended) ? 0 : fail(error);
+}

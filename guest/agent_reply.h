@@ -28,3 +28,20 @@ int agent_data_read(const char *reply, void *data, size_t size, struct ptvm_erro
 
 /** Where guest-file-seek says that it is. Returns 0 or -PTVM_BAD_INPUT. */
 int agent_position_read(const char *reply, int64_t *ret, struct ptvm_error *error);
+
+/** The number of the process that guest-exec starts. Returns 0 or -PTVM_BAD_INPUT. */
+int agent_process_read(const char *reply, int64_t *ret, struct ptvm_error *error);
+
+/** What guest-exec-status tells of a process. */
+struct agent_output {
+	bool has_ended;
+	int64_t status; /* 0: it did what it should */
+	size_t size;    /* of its output */
+};
+
+/**
+ * Read it; the output, when it has ended, goes to `data`, at most `size` bytes.
+ * Returns 0 or -PTVM_BAD_INPUT.
+ */
+int agent_output_read(const char *reply, void *data, size_t size, struct agent_output *ret,
+		      struct ptvm_error *error);

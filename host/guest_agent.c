@@ -2,6 +2,7 @@
 
 #include "decode/base/cleanup.h"
 #include "guest/channel_agent.h"
+#include "guest/channel_exec.h"
 #include "host/domain.h"
 
 int guest_agent_info(struct domain_link *link, const char *uuid, struct agent_info *ret,
@@ -24,7 +25,11 @@ static int ask(void *context, const char *command, char **ret, struct ptvm_error
 int guest_agent_channel(struct guest_agent *agent, struct channel **ret)
 {
 	const struct agent_line line = { ask, agent };
+	struct agent_info info;
 
+	if (!guest_agent_info(agent->link, agent->uuid, &info, NULL) && !info.can_read_files &&
+	    info.can_run)
+		return channel_exec_new(&line, ret);
 	return channel_agent_new(&line, ret);
 }
 

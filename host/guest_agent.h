@@ -23,7 +23,8 @@ int guest_agent_info(struct domain_link *link, const char *uuid, struct agent_in
 		     struct ptvm_error *error);
 
 /**
- * A channel to the guest's files.
+ * A channel to the guest's files: by commands that read files or, where only these are refused, by
+ * those that run programs.
  *
  * @agent  must live as long as the channel
  * @ret    release with channel_free()

@@ -116,7 +116,7 @@ static int reply(char **ret, json_t *content)
 	return 0;
 }
 
-static json_t *base64(const uint8_t *data, size_t size)
+static json_t *base64(const char *name, const uint8_t *data, size_t size)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -135,7 +135,7 @@ static json_t *base64(const uint8_t *data, size_t size)
 	*to = '\0';
 	if (size % 3)
 		memcpy(to - 3 + size % 3, "==", 3 - size % 3);
-	json = json_pack("{s:s}", "buf-b64", text);
+	json = json_pack("{s:s}", name, text);
 	free(text);
 	return json;
 }
@@ -181,7 +181,7 @@ static int answer_read(struct fake_agent *agent, json_t *arguments, char **ret,
 	assert_non_null(data);
 	n = read(agent->file, data, (size_t)(count + more));
 	assert_true(n >= 0);
-	(void)reply(ret, base64(data, (size_t)n));
+	(void)reply(ret, base64("buf-b64", data, (size_t)n));
 	free(data);
 	return 0;
 }
@@ -191,6 +191,66 @@ static int answer_close(struct fake_agent *agent, char **ret)
 	agent->closed++;
 	(void)close(agent->file);
 	return reply(ret, json_object());
+}
+
+/* The value of one of dd's arguments, as "bs=". */
+static const char *dd_argument(json_t *arguments, const char *name)
+{
+	json_t *words = json_object_get(arguments, "arg"), *word;
+	size_t i;
+
+	json_array_foreach(words, i, word)
+	{
+		if (!strncmp(json_string_value(word), name, strlen(name)))
+			return json_string_value(word) + strlen(name);
+	}
+	fail_msg("dd has no %s", name);
+	return NULL;
+}
+
+/* dd has run when this returns, but nobody is told so before it was asked once. */
+static int answer_run(struct fake_agent *agent, json_t *arguments, char **ret)
+{
+	struct fake_program *program = &agent->program;
+	long block = atol(dd_argument(arguments, "bs="));
+	size_t size = (size_t)(block * atol(dd_argument(arguments, "count=")));
+	char path[PATH_MAX];
+	int file;
+	ssize_t n;
+
+	assert_string_equal(json_string_value(json_object_get(arguments, "path")), "dd");
+	(void)snprintf(path, sizeof(path), "%s%s", agent->tree->path,
+		       dd_argument(arguments, "if="));
+	*program = (struct fake_program){ 0 };
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file >= 0) {
+		program->output = malloc(size);
+		assert_non_null(program->output);
+		n = pread(file, program->output, size,
+			  block * atol(dd_argument(arguments, "skip=")));
+		assert_true(n >= 0);
+		program->size = (size_t)n;
+		(void)close(file);
+	}
+	return reply(ret, json_pack("{s:i}", "pid", 77));
+}
+
+static int answer_status(struct fake_agent *agent, json_t *arguments, char **ret)
+{
+	struct fake_program *program = &agent->program;
+	bool was_asked = program->was_asked;
+	json_t *output;
+
+	assert_int_equal(json_integer_value(json_object_get(arguments, "pid")), 77);
+	program->was_asked = true;
+	if (!was_asked)
+		return reply(ret, json_pack("{s:b}", "exited", 0));
+	output = program->size ? base64("out-data", program->output, program->size) : json_object();
+	(void)json_object_set_new(output, "exited", json_true());
+	(void)json_object_set_new(output, "exitcode", json_integer(!program->output));
+	free(program->output);
+	program->output = NULL;
+	return reply(ret, output);
 }
 
 int fake_agent_ask(void *context, const char *command, char **ret, struct ptvm_error *error)
@@ -210,6 +270,10 @@ int fake_agent_ask(void *context, const char *command, char **ret, struct ptvm_e
 		r = answer_read(agent, arguments, ret, error);
 	else if (!strcmp(verb, "guest-file-close"))
 		r = answer_close(agent, ret);
+	else if (!strcmp(verb, "guest-exec"))
+		r = answer_run(agent, arguments, ret);
+	else if (!strcmp(verb, "guest-exec-status"))
+		r = answer_status(agent, arguments, ret);
 	json_decref(json);
 	return r;
 }

@@ -1,6 +1,8 @@
 /* A guest made of a few files: a kernel of known code and symbols below the root of a fake_tree. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "decode/base/error.h"
@@ -36,6 +38,11 @@ struct fake_agent {
 	int open, closed; /* how often guest-file-open and -close were done */
 	int most;         /* bytes asked for in one command */
 	int file;
+	struct fake_program {
+		uint8_t *output; /* of dd; NULL: it could not open its file */
+		size_t size;
+		bool was_asked; /* it still ran then */
+	} program;
 };
 
 /** As struct agent_line has it; `context` is a struct fake_agent. */

@@ -10,6 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *reply = strndup((const char *)data, size);
+	struct agent_output output;
 	struct agent_info info;
 	char text[16];
 	int64_t handle;
@@ -21,6 +22,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (agent_data_read(reply, text, sizeof(text), NULL) > (int)sizeof(text))
 		abort();
 	(void)agent_position_read(reply, &handle, NULL);
+	(void)agent_process_read(reply, &handle, NULL);
+	if (!agent_output_read(reply, text, sizeof(text), &output, NULL) &&
+	    output.size > sizeof(text))
+		abort();
 	free(reply);
 	return 0;
 }

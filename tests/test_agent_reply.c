@@ -84,6 +84,40 @@ static void a_handle_is_a_number(void **state)
 	assert_int_equal(handle, 1000);
 }
 
+static void a_process_has_a_number(void **state)
+{
+	int64_t process;
+
+	assert_int_equal(agent_process_read("{\"return\":{\"pid\":77}}", &process, NULL), 0);
+	assert_int_equal(process, 77);
+	assert_int_equal(agent_process_read("{\"return\":77}", &process, NULL), -PTVM_BAD_INPUT);
+}
+
+static void a_process_ends_with_a_status_and_output(void **state)
+{
+	struct agent_output output;
+	char text[2];
+
+	assert_int_equal(
+		agent_output_read("{\"return\":{\"exited\":false}}", text, 2, &output, NULL), 0);
+	assert_false(output.has_ended);
+	assert_int_equal(agent_output_read("{\"return\":{\"exited\":true,\"exitcode\":3,"
+					   "\"out-data\":\"YWJj\"}}",
+					   text, 2, &output, NULL),
+			 0);
+	assert_true(output.has_ended);
+	assert_int_equal(output.status, 3);
+	assert_int_equal(output.size, 2);
+	assert_memory_equal(text, "ab", 2);
+	/* ended by a signal */
+	assert_int_equal(agent_output_read("{\"return\":{\"exited\":true,\"signal\":9}}", text, 2,
+					   &output, NULL),
+			 0);
+	assert_int_equal(output.status, -1);
+	assert_int_equal(agent_output_read("{\"return\":{}}", text, 2, &output, NULL),
+			 -PTVM_BAD_INPUT);
+}
+
 static void assert_bytes(const char *base64, size_t size, const char *expected)
 {
 	char reply[100], text[16];
@@ -115,6 +149,8 @@ int main(void)
 		cmocka_unit_test(replies_without_sense_are_refused),
 		cmocka_unit_test(entries_of_any_type_are_stepped_over),
 		cmocka_unit_test(a_handle_is_a_number),
+		cmocka_unit_test(a_process_has_a_number),
+		cmocka_unit_test(a_process_ends_with_a_status_and_output),
 		cmocka_unit_test(bytes_are_base64),
 	};
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "guest/channel_agent.h"
+#include "guest/channel_exec.h"
 #include "guest/channel_mount.h"
 #include "guest/channel_ssh.h"
 #include "tests/fake_guest.h"
@@ -62,6 +63,14 @@ static struct channel *call_agent(struct fixture *fixture)
 	return fixture->channel;
 }
 
+static struct channel *run_by_agent(struct fixture *fixture)
+{
+	const struct agent_line line = { fake_agent_ask, &fixture->agent };
+
+	assert_int_equal(channel_exec_new(&line, &fixture->channel), 0);
+	return fixture->channel;
+}
+
 /* An ssh that runs the command here, in the tree. */
 static struct channel *call_ssh(struct fixture *fixture, const char *script)
 {
@@ -108,7 +117,21 @@ static void every_way_reads_at_any_offset(void **state)
 	channel_free(fixture->channel);
 	assert_reads_digits(call_agent(fixture));
 	channel_free(fixture->channel);
+	assert_reads_digits(run_by_agent(fixture));
+	channel_free(fixture->channel);
 	assert_reads_digits(call_ssh(fixture, honest_ssh));
+}
+
+static void a_program_that_fails_in_the_guest_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	struct channel *channel = run_by_agent(fixture);
+	struct ptvm_error error = { 0 };
+	char byte;
+
+	assert_int_equal(channel_open(channel, "/proc/none", NULL), 0);
+	assert_int_equal(channel_read(channel, 0, &byte, 1, &error), -PTVM_SYSTEM);
+	assert_string_equal(error.message, "/proc/none: dd in the guest cannot read it (status 1)");
 }
 
 static void large_files_come_in_pieces_of_a_mebibyte(void **state)
@@ -266,6 +289,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(every_way_reads_at_any_offset),
+		WITH_FIXTURE(a_program_that_fails_in_the_guest_is_told),
 		WITH_FIXTURE(large_files_come_in_pieces_of_a_mebibyte),
 		WITH_FIXTURE(paths_that_could_mean_more_are_refused),
 		WITH_FIXTURE(links_in_a_mount_lead_nowhere),

@@ -223,6 +223,18 @@ facts_are_the_guests()
 		grep -F "\"$(ssh guest cat /proc/sys/kernel/random/boot_id)\"" "$work/ssh/guest.json"
 }
 
+# An agent that may not open files.
+by_programs()
+{
+	local blocked="guest-file-open,guest-file-read,guest-file-seek,guest-file-close"
+
+	ssh guest "kill \$(pidof qemu-ga); sleep 1; /usr/sbin/qemu-ga -d -m virtio-serial -b $blocked \
+		-p /dev/virtio-ports/org.qemu.guest_agent.0" &&
+		"$ptvm" guest --domain "$name" -o "$work/exec" &&
+		./same_code.py "$work/agent/kcore" "$work/exec/kcore" &&
+		cmp "$work/agent/kallsyms" "$work/exec/kallsyms"
+}
+
 handles_are_closed()
 {
 	ssh guest "ls -l /proc/\$(pidof qemu-ga)/fd" >"$work/fds" || return 1
@@ -240,6 +252,7 @@ check "both copied the same code" nearly_same "$work/agent/kcore" "$work/ssh/kco
 check "symbols and modules are those that the guest shows" text_is_in_place
 check "so are the facts" facts_are_the_guests
 check "the agent's files are closed" handles_are_closed
+check "by programs that the agent runs" by_programs
 check "from memory" from_memory
 check "there is the same code" ./same_code.py "$work/agent/kcore" "$work/memory/kcore"
 check "there are the same symbols and modules" same_symbols_and_modules "$work/agent" "$work/memory"

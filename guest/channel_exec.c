@@ -1,0 +1,148 @@
+#include "guest/channel_exec.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "decode/base/cleanup.h"
+#include "guest/agent_reply.h"
+#include "guest/channel_agent.h"
+
+struct channel_exec {
+	struct channel channel;
+	struct agent_line line;
+	char path[CHANNEL_PATH_BYTES];
+	uint8_t output[];
+};
+
+enum {
+	BLOCK = 4096,
+	/* The block where a read begins, and the one where it ends. */
+	OUTPUT_BYTES = CHANNEL_READ_BYTES + 2 * BLOCK,
+	PAUSE_NS = 5000000,
+};
+
+static int64_t now(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec;
+}
+
+static int ask(const struct channel_exec *exec, const char *command, char **ret,
+	       struct ptvm_error *error)
+{
+	return exec->line.ask(exec->line.context, command, ret, error);
+}
+
+/* Let dd print `count` blocks. */
+static int start(const struct channel_exec *exec, uint64_t block, size_t count, int64_t *ret,
+		 struct ptvm_error *error)
+{
+	_cleanup_free_ char *reply = NULL;
+	char command[CHANNEL_PATH_BYTES + 200];
+	int r;
+
+	(void)snprintf(command, sizeof(command),
+		       "{\"execute\":\"guest-exec\",\"arguments\":{\"path\":\"dd\",\"arg\":["
+		       "\"if=%s\",\"bs=%d\",\"skip=%" PRIu64 "\",\"count=%zu\"],"
+		       "\"capture-output\":true}}",
+		       exec->path, BLOCK, block, count);
+	r = ask(exec, command, &reply, error);
+	return r ? r : agent_process_read(reply, ret, error);
+}
+
+static int wait_for(struct channel_exec *exec, int64_t process, struct agent_output *ret,
+		    struct ptvm_error *error)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	const int64_t last_second = now() + CHANNEL_EXEC_SECONDS;
+	char command[100];
+	int r;
+
+	(void)snprintf(command, sizeof(command),
+		       "{\"execute\":\"guest-exec-status\",\"arguments\":{\"pid\":%" PRId64 "}}",
+		       process);
+	for (;;) {
+		_cleanup_free_ char *reply = NULL;
+
+		r = ask(exec, command, &reply, error);
+		if (!r)
+			r = agent_output_read(reply, exec->output, OUTPUT_BYTES, ret, error);
+		if (r || ret->has_ended)
+			return r;
+		if (now() > last_second)
+			return ptvm_fail(error, PTVM_SYSTEM,
+					 "%s: a program in the guest took more than %d seconds",
+					 exec->path, CHANNEL_EXEC_SECONDS);
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+static int exec_open(struct channel *channel, const char *path, struct ptvm_error *error)
+{
+	struct channel_exec *exec = (struct channel_exec *)channel;
+
+	(void)strcpy(exec->path, path);
+	return 0;
+}
+
+/* A read of a file in /proc may give less than a block, so that there may be less than was asked
+ * for, but nothing is missing between. */
+static int exec_read(struct channel *channel, uint64_t offset, void *data, size_t size,
+		     struct ptvm_error *error)
+{
+	struct channel_exec *exec = (struct channel_exec *)channel;
+	size_t before = offset % BLOCK;
+	struct agent_output output;
+	int64_t process = 0;
+	int r = start(exec, offset / BLOCK, size / BLOCK + 2, &process, error);
+
+	if (!r)
+		r = wait_for(exec, process, &output, error);
+	if (r)
+		return r;
+	if (output.status)
+		return ptvm_fail(error, PTVM_SYSTEM,
+				 "%s: dd in the guest cannot read it (status %" PRId64 ")",
+				 exec->path, output.status);
+	if (output.size <= before)
+		return 0;
+	if (size > output.size - before)
+		size = output.size - before;
+	memcpy(data, exec->output + before, size);
+	return (int)size;
+}
+
+static void exec_close(struct channel *channel)
+{
+}
+
+static void exec_free(struct channel *channel)
+{
+	free(channel);
+}
+
+static const struct channel_way exec_way = {
+	.name = "agent",
+	.open = exec_open,
+	.read = exec_read,
+	.close = exec_close,
+	.free = exec_free,
+};
+
+int channel_exec_new(const struct agent_line *line, struct channel **ret)
+{
+	struct channel_exec *exec = calloc(1, sizeof(*exec) + OUTPUT_BYTES);
+
+	if (!exec)
+		return -PTVM_NO_MEMORY;
+	channel_init(&exec->channel, &exec_way);
+	exec->line = *line;
+	*ret = &exec->channel;
+	return 0;
+}
