@@ -25,6 +25,7 @@ struct channel_way {
 		    struct ptvm_error *error);
 	void (*close)(struct channel *channel);
 	void (*free)(struct channel *channel);
+	bool opens_fast;   /* hundreds of files are no matter */
 	bool is_code_only; /* its /proc/kcore has nothing but code */
 };
 

@@ -93,8 +93,14 @@ static void mount_free(struct channel *channel)
 	free(channel);
 }
 
-static const struct channel_way mount_way = { "mount", mount_open, mount_read, mount_close,
-					      mount_free };
+static const struct channel_way mount_way = {
+	.name = "mount",
+	.open = mount_open,
+	.read = mount_read,
+	.close = mount_close,
+	.free = mount_free,
+	.opens_fast = true,
+};
 
 int channel_mount_new(const char *directory, struct channel **ret, struct ptvm_error *error)
 {

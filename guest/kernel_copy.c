@@ -25,6 +25,7 @@ int kernel_copy_begin(struct kernel_copy *kernel, struct channel *channel, const
 	char suffix[24] = "", *path = kernel->path, *changes = kernel->changes_path;
 	const size_t size = sizeof(kernel->path);
 
+	kernel->is_guest = pid != 0;
 	if (pid)
 		(void)snprintf(suffix, sizeof(suffix), "__%d", pid);
 	if (snprintf(path, size, "%s/kcore_dir%s", recording, suffix) >= (int)size ||
@@ -47,12 +48,43 @@ void kernel_copy_abandon(struct kernel_copy *kernel)
 	kernel->is_begun = false;
 }
 
+static json_t *module_json(const struct guest_module *module)
+{
+	char id[2 * sizeof(module->id.bytes) + 1] = "";
+
+	for (size_t i = 0; i < module->id.size; i++)
+		(void)snprintf(id + 2 * i, 3, "%02x", module->id.bytes[i]);
+	return json_pack("{s:s, s:s?, s:s?}", "name", module->name, "path", module->path,
+			 "build_id", *id ? id : NULL);
+}
+
+static int note_modules(const struct kernel_copy *kernel)
+{
+	json_t *list = json_array();
+
+	if (json_object_set_new(kernel->json, "module_files", list))
+		return -PTVM_NO_MEMORY;
+	for (size_t i = 0; i < kernel->modules.count; i++)
+		if (json_array_append_new(list, module_json(&kernel->modules.items[i])))
+			return -PTVM_NO_MEMORY;
+	return 0;
+}
+
+static int read_modules(struct kernel_copy *kernel)
+{
+	const struct guest_copy *copy = &kernel->copy;
+	int r = guest_modules_read(copy->channel, &copy->modules, copy->facts.release.value,
+				   &kernel->modules);
+
+	return r ? r : note_modules(kernel);
+}
+
 static int keep_first(struct kernel_copy *kernel, struct ptvm_error *error)
 {
 	const struct guest_copy *copy = &kernel->copy;
 
 	kernel->json = guest_copy_json(copy);
-	if (!kernel->json)
+	if (!kernel->json || (kernel->is_guest && read_modules(kernel)))
 		return -PTVM_NO_MEMORY;
 	(void)snprintf(kernel->release, sizeof(kernel->release), "%s", copy->facts.release.value);
 	(void)snprintf(kernel->build_id, sizeof(kernel->build_id), "%s",
@@ -99,6 +131,7 @@ int kernel_copy_next(struct kernel_copy *kernel, struct ptvm_error *error)
 void kernel_copy_free(struct kernel_copy *kernel)
 {
 	kernel_copy_abandon(kernel);
+	guest_modules_free(&kernel->modules);
 	json_decref(kernel->json);
 	memset(kernel, 0, sizeof(*kernel));
 }

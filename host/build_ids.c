@@ -16,6 +16,7 @@
 #include "decode/base/cleanup.h"
 #include "decode/base/vec.h"
 #include "decode/elf_file.h"
+#include "guest/guest_modules.h"
 #include "host/kernel_file.h"
 #include "host/map_line.h"
 #include "host/module_files.h"
@@ -208,6 +209,22 @@ int build_ids_add_guest(struct build_ids *ids, pid_t pid, const char *text)
 	}
 	(void)snprintf(name, sizeof(name), "[guest.kernel.kallsyms.%d]", pid);
 	return add(ids, CPUMODE_GUEST_KERNEL, pid, name, &id);
+}
+
+int build_ids_add_guest_modules(struct build_ids *ids, pid_t pid,
+				const struct guest_modules *modules)
+{
+	char name[128];
+	int r = 0;
+
+	for (size_t i = 0; i < modules->count && !r; i++) {
+		const struct guest_module *module = &modules->items[i];
+
+		(void)snprintf(name, sizeof(name), "[%s]", module->name);
+		r = add(ids, CPUMODE_GUEST_KERNEL, pid, module->path ? module->path : name,
+			&module->id);
+	}
+	return r;
 }
 
 static void put(FILE *file, const struct build_ids_entry *from)

@@ -10,6 +10,8 @@
 #include "decode/build_id.h"
 #include "host/roots.h"
 
+struct guest_modules;
+
 enum { BUILD_IDS_MAX = 4096 }; /* files that are told of; more are left out */
 
 /** As perf has it: cpumode 1 kernel, 2 user, 4 kernel of a guest. */
@@ -38,6 +40,10 @@ int build_ids_add_process(struct build_ids *ids, const struct roots *roots, pid_
  * @text  its build id in hexadecimal, as guest_facts has it; what is none is left out
  */
 int build_ids_add_guest(struct build_ids *ids, pid_t pid, const char *text);
+
+/** Add its modules, those whose build ids are known. */
+int build_ids_add_guest_modules(struct build_ids *ids, pid_t pid,
+				const struct guest_modules *modules);
 
 /**
  * Make perf's feature section of them.

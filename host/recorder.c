@@ -119,7 +119,8 @@ static struct start_guest *list_guests(const struct recorder *recorder, size_t *
 
 		if (kernel->machine && kernel->is_copied)
 			guests[(*ret_count)++] =
-				(struct start_guest){ kernel->machine->vm.pid, kernel->copy.path };
+				(struct start_guest){ kernel->machine->vm.pid, kernel->copy.path,
+						      &kernel->copy.modules };
 	}
 	return guests;
 }
@@ -391,9 +392,12 @@ static int collect_build_ids(const struct recorder *recorder, struct build_ids *
 	for (size_t i = 0; i < recorder->kernels.count && !r; i++) {
 		const struct recorded_kernel *kernel = &recorder->kernels.items[i];
 
-		if (kernel->machine && kernel->is_copied)
-			r = build_ids_add_guest(ids, kernel->machine->vm.pid,
-						kernel->copy.build_id);
+		if (!kernel->machine || !kernel->is_copied)
+			continue;
+		r = build_ids_add_guest(ids, kernel->machine->vm.pid, kernel->copy.build_id);
+		if (!r)
+			r = build_ids_add_guest_modules(ids, kernel->machine->vm.pid,
+							&kernel->copy.modules);
 	}
 	return r;
 }

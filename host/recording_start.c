@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "decode/base/cleanup.h"
+#include "guest/guest_modules.h"
 #include "host/kernel_file.h"
 #include "host/map_line.h"
 #include "host/module_files.h"
@@ -175,8 +176,9 @@ struct kernel {
 	const char *directory; /* has kallsyms and modules */
 	const char *name;      /* "[kernel.kallsyms]" */
 	uint16_t misc;
-	uint32_t pid; /* UINT32_MAX: the host's */
-	struct module_files *files;
+	uint32_t pid;                        /* UINT32_MAX: the host's */
+	struct module_files *files;          /* of the host */
+	const struct guest_modules *modules; /* NULL: it is the host, or nothing is known */
 };
 
 static void write_kernel_map(struct writer *w, const struct kernel *kernel, uint64_t address,
@@ -254,6 +256,17 @@ static bool read_module(const char *line, char name[64], uint64_t *ret_address, 
 	       *ret_address && !name[strspn(name, legal)];
 }
 
+static void name_module(const struct kernel *kernel, const char *name, char ret[PATH_MAX])
+{
+	const struct guest_module *module =
+		kernel->modules ? guest_modules_find(kernel->modules, name) : NULL;
+
+	if (module && module->path)
+		(void)snprintf(ret, PATH_MAX, "%s", module->path);
+	else
+		module_files_name(kernel->files, name, ret);
+}
+
 static void write_modules(struct writer *w, const struct kernel *kernel)
 {
 	_cleanup_fclose_ FILE *modules = open_text(kernel->directory, "modules");
@@ -265,15 +278,15 @@ static void write_modules(struct writer *w, const struct kernel *kernel)
 	while (modules && getline(&line, &room, modules) > 0) {
 		if (!read_module(line, name, &address, &size))
 			continue;
-		module_files_name(kernel->files, name, path);
+		name_module(kernel, name, path);
 		write_kernel_map(w, kernel, address, size, 0, path);
 	}
 }
 
 static void write_host(struct writer *w)
 {
-	const struct kernel kernel = { w->roots->proc, "[kernel.kallsyms]", MISC_KERNEL, UINT32_MAX,
-				       module_files_open(w->roots) };
+	const struct kernel kernel = { w->roots->proc, "[kernel.kallsyms]",         MISC_KERNEL,
+				       UINT32_MAX,     module_files_open(w->roots), NULL };
 
 	write_kernel(w, &kernel);
 	write_modules(w, &kernel);
@@ -283,8 +296,8 @@ static void write_host(struct writer *w)
 static void write_guest(struct writer *w, const struct start_guest *guest)
 {
 	char name[48];
-	const struct kernel kernel = { guest->directory, name, MISC_GUEST_KERNEL,
-				       (uint32_t)guest->pid, NULL };
+	const struct kernel kernel = { guest->directory,     name, MISC_GUEST_KERNEL,
+				       (uint32_t)guest->pid, NULL, guest->modules };
 
 	(void)snprintf(name, sizeof(name), "[guest.kernel.kallsyms.%d]", guest->pid);
 	write_modules(w, &kernel);

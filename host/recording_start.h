@@ -21,10 +21,13 @@ struct start_id {
 	int32_t vcpu;      /* -1: none */
 };
 
+struct guest_modules;
+
 /** A guest whose kernel was copied. */
 struct start_guest {
-	pid_t pid;             /* of the process that runs it */
-	const char *directory; /* has its kallsyms and modules */
+	pid_t pid;                           /* of the process that runs it */
+	const char *directory;               /* has its kallsyms and modules */
+	const struct guest_modules *modules; /* their files; NULL: not known */
 };
 
 struct recording_start {

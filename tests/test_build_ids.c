@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "decode/perf_data.h"
+#include "guest/guest_modules.h"
 #include "host/build_ids.h"
 #include "host/recording_out.h"
 #include "tests/fake_tree.h"
@@ -184,6 +185,23 @@ static void a_guest_has_what_was_copied(void **state)
 	assert_id(bench, 0, GUEST_KERNEL, VM, "[guest.kernel.kallsyms.500]", 5);
 }
 
+static void modules_of_guests_too(void **state)
+{
+	struct guest_module items[] = {
+		{ .name = "kvm", .path = "/lib/modules/kvm.ko", .id = { { 6, 6, 6, 6 }, 4 } },
+		{ .name = "unknown" },
+		{ .name = "virtio", .id = { { 7, 7, 7, 7 }, 4 } },
+	};
+	const struct guest_modules modules = { .items = items, .count = 3 };
+	struct bench *bench = *state;
+
+	assert_int_equal(build_ids_add_guest_modules(&bench->ids, VM, &modules), 0);
+	round_trip(bench);
+	assert_int_equal(bench->ids.count, 2);
+	assert_id(bench, 0, GUEST_KERNEL, VM, "/lib/modules/kvm.ko", 6);
+	assert_id(bench, 1, GUEST_KERNEL, VM, "[virtio]", 7);
+}
+
 static void there_is_a_limit(void **state)
 {
 	struct bench *bench = *state;
@@ -201,6 +219,7 @@ int main(void)
 		TEST(the_host_has_a_kernel_and_modules),
 		TEST(a_process_has_each_file_that_can_run_once),
 		TEST(a_guest_has_what_was_copied),
+		TEST(modules_of_guests_too),
 		TEST(there_is_a_limit),
 	};
 

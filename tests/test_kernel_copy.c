@@ -129,6 +129,26 @@ static void a_guest_has_what_perf_looks_for(void **state)
 	assert_true(bench->kernel.code_bytes >= FAKE_GUEST_TEXT_BYTES);
 }
 
+static void files_of_a_guests_modules_are_told(void **state)
+{
+	static const uint8_t note[] = { 4, 0, 0,   0,   2,   0, 0, 0, 3, 0,
+					0, 0, 'G', 'N', 'U', 0, 1, 2, 0, 0 };
+	struct bench *bench = *state;
+	json_t *virtio;
+
+	fake_tree_file(&bench->tree, "kernel/drivers/virtio/virtio.ko.xz:\n",
+		       "usr/lib/modules/6.1.0-fake/modules.dep");
+	fake_tree_bytes(&bench->tree, note, sizeof(note),
+			"sys/module/virtio/notes/.note.gnu.build-id");
+	copy_first(bench, VM);
+	virtio = json_array_get(json_object_get(bench->kernel.json, "module_files"), 0);
+	assert_string_equal(json_string_value(json_object_get(virtio, "name")), "virtio");
+	assert_string_equal(json_string_value(json_object_get(virtio, "path")),
+			    "/lib/modules/6.1.0-fake/kernel/drivers/virtio/virtio.ko.xz");
+	assert_string_equal(json_string_value(json_object_get(virtio, "build_id")), "0102");
+	assert_non_null(guest_modules_find(&bench->kernel.modules, "virtio"));
+}
+
 static void the_host_is_copied_alike(void **state)
 {
 	struct bench *bench = *state;
@@ -222,11 +242,9 @@ static void pages_that_changed_are_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_guest_has_what_perf_looks_for),
-		TEST(the_host_is_copied_alike),
-		TEST(a_failure_leaves_nothing),
-		TEST(what_is_not_complete_is_removed),
-		TEST(code_that_stays_leaves_no_second_copy),
+		TEST(a_guest_has_what_perf_looks_for), TEST(files_of_a_guests_modules_are_told),
+		TEST(the_host_is_copied_alike),        TEST(a_failure_leaves_nothing),
+		TEST(what_is_not_complete_is_removed), TEST(code_that_stays_leaves_no_second_copy),
 		TEST(pages_that_changed_are_kept),
 	};
 

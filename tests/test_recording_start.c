@@ -10,6 +10,7 @@
 
 #include "decode/perf_data.h"
 #include "decode/perf_record.h"
+#include "guest/guest_modules.h"
 #include "host/recording_start.h"
 #include "tests/fake_tree.h"
 
@@ -190,7 +191,10 @@ static void the_kernels_of_guests_are_mapped(void **state)
 {
 	struct bench *bench = *state;
 	char directory[128], nowhere[] = "/nonexistent";
-	const struct start_guest guests[] = { { VM, directory }, { VM + 1, nowhere } };
+	struct guest_module known[] = { { .name = "known", .path = "/lib/modules/known.ko" } };
+	const struct guest_modules modules = { .items = known, .count = 1 };
+	const struct start_guest guests[] = { { VM, directory, &modules },
+					      { VM + 1, nowhere, NULL } };
 	struct recording_start start = { .guests = guests, .guest_count = 2 };
 
 	(void)snprintf(directory, sizeof(directory), "%s/kcore_dir__500", bench->tree.path);
@@ -200,15 +204,18 @@ static void the_kernels_of_guests_are_mapped(void **state)
 		       "kcore_dir__500/kallsyms");
 	fake_tree_file(&bench->tree,
 		       "virtio 4096 0 - Live 0xffffffffc0a00000\n"
+		       "known 8192 0 - Live 0xffffffffc0a01000\n"
 		       "\033[2J 4096 0 - Live 0xffffffffc0b00000\n"
 		       "b/../ad 4096 0 - Live 0xffffffffc0c00000\n",
 		       "kcore_dir__500/modules");
 	round_trip(bench, &start);
 	assert_map(record(bench, PERF_MMAP, 0), 0xffffffffc0a00000, 4096, 0, "[virtio]");
-	assert_map(record(bench, PERF_MMAP, 1), 0xffffffff96000000, 0x2000000, 0xffffffff96000000,
+	assert_map(record(bench, PERF_MMAP, 1), 0xffffffffc0a01000, 8192, 0,
+		   "/lib/modules/known.ko");
+	assert_map(record(bench, PERF_MMAP, 2), 0xffffffff96000000, 0x2000000, 0xffffffff96000000,
 		   "[guest.kernel.kallsyms.500]_stext");
-	assert_null(record(bench, PERF_MMAP, 2));
-	for (size_t i = 0; i < 2; i++) {
+	assert_null(record(bench, PERF_MMAP, 3));
+	for (size_t i = 0; i < 3; i++) {
 		struct perf_mmap map;
 
 		assert_int_equal(perf_mmap_read(record(bench, PERF_MMAP, i), &map), 0);

@@ -1,0 +1,57 @@
+/* What is known of a guest's kernel modules beside where they are: their files, and build ids. */
+#pragma once
+
+#include <stddef.h>
+
+#include "decode/base/arena.h"
+#include "decode/base/error.h"
+#include "decode/build_id.h"
+
+struct channel;
+struct modules;
+
+enum { GUEST_MODULES_DEP_BYTES = 8 << 20 /* of modules.dep, more is not read */ };
+
+struct guest_module {
+	const char *name;   /* as /proc/modules has it */
+	const char *path;   /* as "/lib/modules/6.1.0/kernel/fs/xfs/xfs.ko"; NULL: not known */
+	struct build_id id; /* size 0: not known */
+};
+
+/** Zero-initialise before use. */
+struct guest_modules {
+	struct guest_module *items; /* sorted by name */
+	size_t count;
+	struct arena arena;
+};
+
+/**
+ * Take over the names of modules, those that can be ones; nothing else is known then.
+ * Returns 0 or -PTVM_NO_MEMORY; guest_modules_free() in any case.
+ */
+int guest_modules_name(const struct modules *modules, struct guest_modules *ret);
+
+/**
+ * Find paths in the text of modules.dep, of which each line begins with one and a colon. Only paths
+ * below /lib/modules count: what a guest says is not to lead elsewhere.
+ *
+ * @release  of the kernel; paths that are not absolute are below its directory
+ *
+ * Returns 0 or -PTVM_NO_MEMORY.
+ */
+int guest_modules_find_paths(const char *text, size_t size, const char *release,
+			     struct guest_modules *modules);
+
+/**
+ * Ask a guest for all of it; build ids only where files are opened fast. What cannot be had is left
+ * empty. Returns 0 or -PTVM_NO_MEMORY; guest_modules_free() in any case.
+ */
+int guest_modules_read(struct channel *channel, const struct modules *loaded, const char *release,
+		       struct guest_modules *ret);
+
+/** The module of this name, or NULL. O(log n). */
+const struct guest_module *guest_modules_find(const struct guest_modules *modules,
+					      const char *name);
+
+/** Accepts zeroes. */
+void guest_modules_free(struct guest_modules *modules);
