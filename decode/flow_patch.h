@@ -2,9 +2,9 @@
  *
  * A kernel switches features by rewriting, while it runs, a jump of 2 or 5 bytes into a NOP and
  * back; the copy of its text has one form. Where packets and code disagree, the way since the last
- * address that a packet told may have taken a wrong turn at such a place: the flow goes back, tries
- * the other form of those that it passed, and keeps what agrees with the packets. Not for others
- * than pt_flow and flow_step. */
+ * address that a packet told may have taken a wrong turn at such a place: patch_search tells where,
+ * the flow goes back, and what it finds there is here. Not for others than pt_flow, flow_step and
+ * patch_search. */
 #pragma once
 
 #include "decode/flow_step.h"
@@ -25,6 +25,10 @@ void flow_patch_settle(struct pt_flow *flow);
 /** Remember where the flow and its batch are. */
 void flow_mark_set(const struct flow_run *run, struct flow_mark *ret);
 
+/** Go back to the mark, and have these patches in force from there on. */
+void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
+		      const struct flow_patches *patches);
+
 /** A block as the patches have it: `block`, or a variant that ends with the first patch in it; NULL
  * when memory is out. */
 struct block *flow_patch_block(struct pt_flow *flow, struct block *block);
@@ -32,10 +36,10 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block);
 /** Of a trial: count an indirect branch or return that programs seldom make. */
 void flow_patch_judge(struct pt_flow *flow, const struct block *block, uint64_t ip);
 
-/**
- * Packets and code disagree: find the patch by which they do not.
- *
- * Returns true with the flow and its batch back at the mark and the patch in force; or false with
- * the mark set anew, the disagreement stays. The search is bounded, per segment.
- */
-bool flow_patch_search(struct flow_run *run, struct flow_mark *mark);
+/** Whether there may be jump labels in the block: it is kernel code. */
+bool flow_patch_is_possible(const struct block *block);
+
+/** The patch of a site that holds when so many addresses have been told; NULL: it is as copied. */
+const struct flow_patch *flow_patch_find(const struct flow_patches *patches,
+					 const struct machine *machine, uint64_t site,
+					 uint32_t addresses);

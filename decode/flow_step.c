@@ -41,6 +41,7 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 	flow->at_fup = false;
 	flow->return_count = 0;
 	flow->gaps++;
+	flow->patch_gaps += flow->patch_visits && flow->addresses - flow->patch_visited <= 1;
 	flow->disagrees |= kind == GAP_MISMATCH;
 }
 

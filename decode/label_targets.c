@@ -1,53 +1,56 @@
 #include "decode/label_targets.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
-	SYMBOL_NAME_MAX = 256,
-	SCAN_MAX = 4096,      /* instructions of a function */
-	BLIND_SCAN_MAX = 512, /* and where functions are not known */
+	SCAN_MAX = 8192,    /* instructions of a function */
+	PLACES_MAX = 1024,  /* of one kind */
+	PIECE_MAX = 64,     /* instructions until it is known whether a piece leads back */
+	BACK_DISTANCE = 16, /* behind the label, which may share its end with others */
+	AHEAD_MAX = 6,
+	ENDBR_SIZE = 4,
 };
 
-struct targets {
+struct places {
+	uint64_t items[PLACES_MAX];
+	unsigned count;
+};
+
+struct scan {
 	struct machine *machine;
-	const struct insn *label;
 	uint64_t time_ns;
-	uint64_t *items, costs[LABEL_TARGETS_MAX];
-	unsigned count, left; /* instructions that may still be looked at */
+	struct places leaders;    /* behind what does not go on */
+	struct places reached;    /* by branches */
+	const char *name;         /* of the function; NULL unknown */
+	uint64_t cold;            /* where its other part begins; 0 unknown */
+	unsigned looked_at, most; /* instructions */
 };
 
-/* Kept in order of cost. */
-static void add(struct targets *targets, uint64_t ip, bool is_shared)
+bool label_targets_is_label(const struct insn *insn)
 {
-	uint64_t next = insn_next(targets->label);
-	bool is_back = ip < next;
-	uint64_t distance = is_back ? next - ip : ip - next;
-	uint64_t cost = (uint64_t)is_shared << 41 | (uint64_t)is_back << 40 | distance;
-	unsigned i = targets->count;
-
-	if (!distance || distance >> 31 || (targets->label->length == 2 && distance > 127))
-		return;
-	for (unsigned k = 0; k < i; k++)
-		if (targets->items[k] == ip && targets->costs[k] <= cost)
-			return;
-	if (i == LABEL_TARGETS_MAX && cost >= targets->costs[--i])
-		return;
-	for (; i > 0 && targets->costs[i - 1] > cost; i--) {
-		targets->items[i] = targets->items[i - 1];
-		targets->costs[i] = targets->costs[i - 1];
-	}
-	targets->items[i] = ip;
-	targets->costs[i] = cost;
-	if (targets->count < LABEL_TARGETS_MAX)
-		targets->count++;
+	if (insn->length != 2 && insn->length != 5)
+		return false;
+	if (insn->class == INSN_JMP)
+		return insn->bytes[0] == 0xeb || insn->bytes[0] == 0xe9;
+	return insn->length == 2 ? !memcmp(insn->bytes, "\x66\x90", 2)
+				 : !memcmp(insn->bytes, "\x0f\x1f\x44\0\0", 5);
 }
 
-static bool read_insn(const struct targets *targets, uint64_t ip, struct insn *ret)
+static void add(struct places *places, uint64_t ip)
+{
+	if (places->count < PLACES_MAX)
+		places->items[places->count++] = ip;
+}
+
+static bool read_insn(struct scan *scan, uint64_t ip, struct insn *ret)
 {
 	struct code_view view;
 
-	return !machine_code(targets->machine, -1, ip, targets->time_ns, &view) &&
+	if (scan->looked_at == scan->most)
+		return false;
+	scan->looked_at++;
+	return !machine_code(scan->machine, -1, ip, scan->time_ns, &view) &&
 	       !insn_read(view.data, view.left, ip, 64, ret);
 }
 
@@ -75,63 +78,193 @@ static bool goes_on(const struct insn *insn)
 	}
 }
 
-static bool is_in(const struct targets *targets, uint64_t ip, uint64_t start, const char *name)
+static bool is_in(const struct scan *scan, uint64_t ip, uint64_t start)
 {
 	struct symbol_view view;
 
-	if (!name)
-		return true;
-	machine_symbol(targets->machine, -1, ip, targets->time_ns, &view);
+	machine_symbol(scan->machine, -1, ip, scan->time_ns, &view);
 	return view.name && ip - view.offset == start;
 }
 
-/* One function from its start; without a name, whatever is there. */
-static void scan(struct targets *targets, uint64_t start, const char *name, bool is_new)
+/* A branch out of the function may show where its other part is. */
+static void note_cold(struct scan *scan, uint64_t ip)
+{
+	size_t length = strlen(scan->name);
+	struct symbol_view view;
+
+	if (scan->cold)
+		return;
+	machine_symbol(scan->machine, -1, ip, scan->time_ns, &view);
+	if (view.name && !strncmp(view.name, scan->name, length) &&
+	    !strcmp(view.name + length, ".cold"))
+		scan->cold = ip - view.offset;
+}
+
+static void scan_part(struct scan *scan, uint64_t start, bool is_new)
 {
 	uint64_t ip = start;
 	struct insn insn;
 
-	while (targets->left && is_in(targets, ip, start, name) && read_insn(targets, ip, &insn)) {
-		targets->left--;
-		if (is_new)
-			add(targets, ip, false);
-		is_new = !goes_on(&insn) || (is_new && is_padding(&insn));
-		if ((insn.class == INSN_JCC || insn.class == INSN_JMP) &&
-		    is_in(targets, insn.target, start, name))
-			add(targets, insn.target, true);
+	while (is_in(scan, ip, start) && read_insn(scan, ip, &insn)) {
+		bool is_nothing = is_padding(&insn) && !label_targets_is_label(&insn);
+
+		if (is_new && !is_nothing)
+			add(&scan->leaders, ip);
+		is_new = !goes_on(&insn) || (is_new && is_nothing);
+		if (insn.class == INSN_JCC || insn.class == INSN_JMP) {
+			add(&scan->reached, insn.target);
+			note_cold(scan, insn.target);
+		}
 		ip = insn_next(&insn);
 	}
 }
 
-/* The function that holds the label, and its .cold part. */
-static void scan_function(struct targets *targets, const struct symbol_view *view)
+static int compare(const void *a, const void *b)
 {
-	char cold[SYMBOL_NAME_MAX];
-	uint64_t start;
+	const uint64_t *left = a, *right = b;
 
-	scan(targets, targets->label->ip - view->offset, view->name, false);
-	if (snprintf(cold, sizeof(cold), "%s.cold", view->name) >= (int)sizeof(cold))
-		return;
-	start = machine_symbol_address(targets->machine, cold);
-	if (start)
-		scan(targets, start, cold, true);
+	return (*left > *right) - (*left < *right);
 }
 
-unsigned label_targets(struct machine *machine, const struct insn *label, uint64_t time_ns,
-		       uint64_t *ret, unsigned *ret_looked_at)
+static bool is_reached(const struct scan *scan, uint64_t ip)
 {
-	struct targets targets = {
-		.machine = machine, .label = label, .time_ns = time_ns, .items = ret
-	};
-	struct symbol_view view;
-	unsigned most;
+	return bsearch(&ip, scan->reached.items, scan->reached.count, sizeof(ip), compare);
+}
 
-	machine_symbol(machine, -1, label->ip, time_ns, &view);
-	targets.left = most = view.name ? SCAN_MAX : BLIND_SCAN_MAX;
-	if (view.name)
-		scan_function(&targets, &view);
+/* Whether the code at `ip`, or a branch in it (`by_branch`), goes on just behind the label. */
+static bool leads_back(struct scan *scan, uint64_t ip, uint64_t next, bool by_branch)
+{
+	struct insn insn;
+
+	for (unsigned i = 0; i < PIECE_MAX && read_insn(scan, ip, &insn); i++) {
+		if ((insn.class == INSN_JMP || (by_branch && insn.class == INSN_JCC)) &&
+		    insn.target - next <= BACK_DISTANCE)
+			return true;
+		if (!goes_on(&insn))
+			return false;
+		ip = insn_next(&insn);
+	}
+	return false;
+}
+
+static bool is_in_reach(const struct insn *label, uint64_t ip)
+{
+	int64_t distance = (int64_t)(ip - insn_next(label));
+	int64_t most = label->length == 2 ? 127 : INT32_MAX;
+
+	return distance && distance >= -most - 1 && distance <= most;
+}
+
+static void insert(struct label_targets *targets, unsigned at, uint64_t ip)
+{
+	if (at >= LABEL_TARGETS_MAX)
+		return;
+	if (targets->count < LABEL_TARGETS_MAX)
+		targets->count++;
+	memmove(targets->items + at + 1, targets->items + at,
+		(targets->count - 1 - at) * sizeof(*targets->items));
+	targets->items[at] = ip;
+}
+
+/* Where the code that a label leaves out ends others come by too: the next such places. */
+static void choose_ahead(const struct scan *scan, const struct insn *label,
+			 struct label_targets *ret)
+{
+	unsigned most = ret->count + AHEAD_MAX;
+	uint64_t last = insn_next(label);
+
+	for (unsigned i = 0; i < scan->reached.count && ret->count < most; i++) {
+		uint64_t ip = scan->reached.items[i];
+
+		if (ip <= last || !is_in_reach(label, ip))
+			continue;
+		insert(ret, ret->count, ip);
+		last = ip;
+	}
+}
+
+static void choose(struct scan *scan, const struct insn *label, struct label_targets *ret)
+{
+	uint64_t next = insn_next(label);
+
+	for (unsigned i = 0; i < scan->leaders.count; i++) {
+		uint64_t ip = scan->leaders.items[i];
+
+		if (!is_in_reach(label, ip) || is_reached(scan, ip))
+			continue;
+		if (leads_back(scan, ip, next, true))
+			insert(ret, ret->back_count++, ip);
+		else
+			insert(ret, ret->count, ip);
+	}
+	if (ret->back_count > LABEL_TARGETS_MAX)
+		ret->back_count = LABEL_TARGETS_MAX;
+	ret->dead_count = ret->count;
+	choose_ahead(scan, label, ret);
+}
+
+static bool is_leader(const struct scan *scan, uint64_t ip)
+{
+	for (unsigned i = 0; i < scan->leaders.count; i++)
+		if (scan->leaders.items[i] == ip)
+			return true;
+	return false;
+}
+
+/* Whether only one branch goes there. */
+static bool is_reached_once(const struct scan *scan, uint64_t ip)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < scan->reached.count; i++)
+		count += scan->reached.items[i] == ip;
+	return count == 1;
+}
+
+/* A jump that may be a NOP: what follows it is reached by nothing else, or from where it jumps to;
+ * or that is reached by nothing else. */
+static void choose_next(struct scan *scan, const struct insn *label, struct label_targets *ret)
+{
+	uint64_t next = insn_next(label), target = label->target;
+	bool is_apart = is_leader(scan, target);
+
+	if (!is_leader(scan, next))
+		return;
+	if (!is_reached(scan, next) || (is_apart && is_reached_once(scan, target)) ||
+	    leads_back(scan, target, next, is_apart))
+		insert(ret, 0, next);
+	ret->back_count = ret->dead_count = ret->count;
+}
+
+static void scan_function(struct scan *scan, const struct insn *label)
+{
+	struct symbol_view view;
+
+	machine_symbol(scan->machine, -1, label->ip, scan->time_ns, &view);
+	/* where functions begin, calls for ftrace have the same form */
+	if (!view.name || ((!view.offset || view.offset == ENDBR_SIZE) && label->class != INSN_JMP))
+		return;
+	scan->name = view.name;
+	scan->most = SCAN_MAX;
+	scan_part(scan, label->ip - view.offset, false);
+	if (scan->cold)
+		scan_part(scan, scan->cold, true);
+	if (scan->looked_at == SCAN_MAX || scan->reached.count == PLACES_MAX)
+		scan->leaders.count = 0; /* who knows what is reached in it */
+}
+
+void label_targets_find(struct machine *machine, const struct insn *label, uint64_t time_ns,
+			struct label_targets *ret)
+{
+	struct scan scan = { .machine = machine, .time_ns = time_ns };
+
+	*ret = (struct label_targets){ 0 };
+	scan_function(&scan, label);
+	qsort(scan.reached.items, scan.reached.count, sizeof(*scan.reached.items), compare);
+	scan.most += SCAN_MAX;
+	if (label->class == INSN_JMP)
+		choose_next(&scan, label, ret);
 	else
-		scan(&targets, insn_next(label), NULL, false);
-	*ret_looked_at = most - targets.left;
-	return targets.count;
+		choose(&scan, label, ret);
+	ret->looked_at = scan.looked_at;
 }

@@ -1,24 +1,28 @@
-/* Where a jump label that is a NOP may jump to in its other form. The kernel's table of labels is
- * not part of what is copied; but code that is reached by such a jump only begins behind an
- * instruction that does not go on, and what others reach too is the target of other branches. */
+/* Where a jump label may lead in its other form, as far as code tells: the kernel's table of labels
+ * is seldom part of what is copied. What such a jump leads to, and what a jump hides that would be
+ * a NOP, begins behind an instruction that does not go on and is reached by nothing else. */
 #pragma once
 
 #include "decode/machine.h"
 #include "decode/x86_insn.h"
 
 enum {
-	LABEL_TARGETS_MAX = 32,
+	LABEL_TARGETS_MAX = 24,
 };
 
-/**
- * Likely targets, the likeliest first: in the label's function and its .cold part, or behind it
- * where functions are not known.
- *
- * @label  the NOP; those of 2 bytes have near targets only
- * @ret    room for LABEL_TARGETS_MAX
- * @ret_looked_at  instructions, what it cost
- *
- * Returns how many there are.
- */
-unsigned label_targets(struct machine *machine, const struct insn *label, uint64_t time_ns,
-		       uint64_t *ret, unsigned *ret_looked_at);
+/** Ways that a label may go; a NOP's is the next instruction. */
+struct label_targets {
+	uint64_t items[LABEL_TARGETS_MAX]; /* the likeliest first */
+	unsigned count;
+	unsigned back_count; /* so many of the first lead back to where the label is, */
+	unsigned dead_count; /* so many are reached by nothing else; the others lie ahead */
+	unsigned looked_at;  /* instructions, what it cost */
+};
+
+/** Whether an instruction looks like a jump label in either form. */
+bool label_targets_is_label(const struct insn *insn);
+
+/** Find the likely targets of what looks like a label, in its function and the part of that which
+ * lies elsewhere (.cold). None: it is no label, or its function is not known. */
+void label_targets_find(struct machine *machine, const struct insn *label, uint64_t time_ns,
+			struct label_targets *ret);

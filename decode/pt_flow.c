@@ -5,6 +5,8 @@
 #include "decode/base/error.h"
 #include "decode/flow_patch.h"
 #include "decode/flow_step.h"
+#include "decode/patch_lessons.h"
+#include "decode/patch_search.h"
 
 /* In perf's words (its decoder's error messages), so that scripts which look for them go on
  * working. */
@@ -534,7 +536,8 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 			return 0;
 		addresses = flow->addresses;
 		r = flow_next(&run);
-		if (flow->disagrees && flow_patch_search(&run, &mark))
+		if (flow->disagrees &&
+		    (patch_lessons_apply(&run, &mark) || patch_search(&run, &mark)))
 			continue;
 		if (r)
 			return r;

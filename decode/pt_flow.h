@@ -88,12 +88,18 @@ struct flow_batch {
 	uint32_t context_count;
 };
 
+struct patch_lessons;
+struct patch_ideas;
+
 /** Where the flow finds code: shared read-only knowledge, and its thread's own cache. */
 struct flow_code {
 	struct code *code;
 	const struct switch_entry *switches; /* of the queue's CPU, in order of time */
 	size_t switch_count;
-	int32_t pid; /* of a per-thread queue; -1: by the switches */
+	int32_t pid;                   /* of a per-thread queue; -1: by the switches */
+	struct patch_lessons *lessons; /* what other segments teach; NULL: nothing */
+	struct patch_ideas
+		*ideas; /* where disagreements are asked about; NULL: they are searched */
 };
 
 enum { FLOW_PATCHES = 64 };
@@ -138,7 +144,10 @@ struct pt_flow {
 	uint32_t addresses;      /* told by packets so far */
 	uint32_t gaps;           /* so far */
 	struct block *gap_block; /* where the last was, not all of which ran; for the moment only */
-	uint32_t odd_branches;   /* of a trial: those that programs seldom make */
+	/* Patches from this one on are watched: so often were they met, at last when so many
+	 * addresses had been told; and there were gaps soon after that. */
+	uint32_t patch_watched, patch_visits, patch_visited, patch_gaps;
+	uint32_t odd_branches; /* of a trial: those that programs seldom make */
 	/* 1: no code is looked at, what packets have no address of is left out; 2: nothing but
 	 * what PSB+ groups state */
 	uint8_t quick;
@@ -149,6 +158,7 @@ struct pt_flow {
 	bool overflowed;   /* between OVF and the packet that says where */
 	uint64_t returns[RETURN_STACK];
 	uint32_t return_top, return_count;
+	bool is_taught;             /* by lessons, once */
 	bool disagrees;             /* packets and code, just now */
 	bool is_trial;              /* of jump labels: blocks are looked at each time */
 	struct pt_packet fup_event; /* the event that the next FUP belongs to; kind PT_BAD: none */

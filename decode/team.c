@@ -256,7 +256,7 @@ static void init_walk(struct team *team, struct timed_walk *walk, const struct a
 		walk->points = &print->index->queues[number];
 }
 
-static void init_lane(struct team *team, struct lane *lane, const struct aux_queue *queue)
+static int init_lane(struct team *team, struct lane *lane, const struct aux_queue *queue)
 {
 	const struct print_config *print = team->print;
 
@@ -265,6 +265,8 @@ static void init_lane(struct team *team, struct lane *lane, const struct aux_que
 		lane->where.switches =
 			sideband_switches(print->sideband, queue->cpu, &lane->where.switch_count);
 	printer_init(&lane->printer, print, queue, &lane->where);
+	lane->where.lessons = &team->lessons;
+	return patch_lessons_add(&team->lessons, queue, &lane->where);
 }
 
 static int start_threads(struct team *team, unsigned threads)
@@ -297,14 +299,16 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 	if (!team->lanes)
 		return -PTVM_NO_MEMORY;
 	pt_offsets_learn(queues, count, print->pt, &offsets);
+	patch_lessons_init(&team->lessons, print->pt, print->machines, &offsets);
 	for (size_t i = 0; i < count; i++) {
 		struct lane *lane = &team->lanes[team->lane_count];
 
 		if (queues[i].cpu >= 0 && !number_ranges_has(&print->cpus, queues[i].cpu))
 			continue;
-		init_walk(team, &lane->walk, queues, i, &offsets);
-		init_lane(team, lane, &queues[i]);
 		team->lane_count++;
+		init_walk(team, &lane->walk, queues, i, &offsets);
+		if (init_lane(team, lane, &queues[i]))
+			return -PTVM_NO_MEMORY;
 	}
 	return start_threads(team, threads);
 }
@@ -325,6 +329,7 @@ void team_free(struct team *team)
 		printer_free(&team->lanes[i].printer);
 	}
 	free(team->lanes);
+	patch_lessons_free(&team->lessons);
 	code_free(&team->code);
 	pthread_cond_destroy(&team->lines);
 	pthread_cond_destroy(&team->work);

@@ -8,6 +8,7 @@
 
 #include "decode/job.h"
 #include "decode/label_list.h"
+#include "decode/patch_lessons.h"
 #include "decode/timed_walk.h"
 
 enum { TEAM_THREADS_MAX = 64 };
@@ -36,6 +37,7 @@ struct team {
 	/* of segments that are done */
 	uint64_t gaps[GAP_KINDS], insns, corrections, translated;
 	struct label_list labels;
+	struct patch_lessons lessons;
 };
 
 /**

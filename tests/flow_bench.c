@@ -6,6 +6,8 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/vec.h"
+#include "decode/machine_parts.h"
+#include "decode/patch_search.h"
 
 void bench_queue_add(struct bench_queue *queue, const uint8_t *data, size_t size, bool lost)
 {
@@ -62,9 +64,22 @@ bool bench_add_code(struct machine *machine, uint64_t address, const void *bytes
 	return !machine_add_raw(machine, path, 0, 0, address, &error);
 }
 
+bool bench_add_function(struct machine *machine, uint64_t address)
+{
+	struct symbol symbol = { .start = address, .name = "function", .is_global = true };
+
+	return !symbols_add(&machine->symbols, &symbol) && !symbols_finish(&machine->symbols, true);
+}
+
 static bool add_code(struct machine *machine, const struct sim_code *code)
 {
-	return bench_add_code(machine, code->base, code->bytes, code->size);
+	bool good = bench_add_code(machine, code->base, code->bytes, code->size);
+
+	for (unsigned i = 0; good && i < SIM_FUNCTIONS; i++)
+		if (code->functions[i] < code->insns.count && code->base >> 63)
+			good = bench_add_function(machine,
+						  code->insns.items[code->functions[i]].ip);
+	return good;
 }
 
 bool bench_guest_new(struct machines *machines)
@@ -148,14 +163,15 @@ static void decode_segment(const struct pt_segment *segment, const struct pt_con
 	} while (!r);
 }
 
-void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
-		  const struct machines *machines, uint64_t min_size, struct bench_list *ret)
+static void decode(const struct aux_queue *queue, const struct pt_config *config,
+		   const struct machines *machines, uint64_t min_size, struct patch_ideas *ideas,
+		   struct bench_list *ret)
 {
 	struct flow_batch *batch = malloc(sizeof(*batch));
 	struct pt_segment segment;
 	struct pt_walk walk;
 	struct code code;
-	struct flow_code where = { .code = &code, .pid = 0 };
+	struct flow_code where = { .code = &code, .pid = 0, .ideas = ideas };
 
 	if (!batch)
 		abort();
@@ -215,6 +231,21 @@ void bench_count(const struct aux_queue *queue, const struct pt_config *config,
 	while (!pt_walk_next(&walk, &segment))
 		ret->insns += count_segment(&segment, config, &where, gaps_only, &ret->gaps);
 	code_free(&code);
+}
+
+void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
+		  const struct machines *machines, uint64_t min_size, struct bench_list *ret)
+{
+	decode(queue, config, machines, min_size, NULL, ret);
+}
+
+void bench_decode_as_copied(const struct aux_queue *queue, const struct pt_config *config,
+			    const struct machines *machines, uint64_t min_size,
+			    struct bench_list *ret)
+{
+	struct patch_ideas ideas = { .asked = PATCH_ASKED_MAX };
+
+	decode(queue, config, machines, min_size, &ideas, ret);
 }
 
 void bench_list_free(struct bench_list *list)

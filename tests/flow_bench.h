@@ -46,6 +46,9 @@ bool bench_guest_new(struct machines *machines);
 /** Give a machine code (copied). False when that fails. */
 bool bench_add_code(struct machine *machine, uint64_t address, const void *bytes, size_t size);
 
+/** Say that a function of the kernel begins there. False when that fails. */
+bool bench_add_function(struct machine *machine, uint64_t address);
+
 /** Code for the decoder: the host, and one guest that has the code of all (their addresses do not
  * overlap). False when that fails; release with machines_free(). */
 bool bench_machines(const struct sim_vm *vm, struct machines *ret);
@@ -54,6 +57,7 @@ bool bench_machines(const struct sim_vm *vm, struct machines *ret);
  * be NULL: what is found is not kept. */
 void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
 		  const struct machines *machines, uint64_t min_size, struct bench_list *ret);
+
 /** The gaps alone, and how many instructions ran, found with `gaps_only` as in pt_flow_init() or
  * without. */
 struct bench_count {
@@ -64,4 +68,10 @@ struct bench_count {
 /** Decode as bench_decode() does, for a count; free its list with bench_list_free(). */
 void bench_count(const struct aux_queue *queue, const struct pt_config *config,
 		 const struct machines *machines, bool gaps_only, struct bench_count *ret);
+
+/** The same, but code is what it is, whatever the packets say: no jump label is ever patched. */
+void bench_decode_as_copied(const struct aux_queue *queue, const struct pt_config *config,
+			    const struct machines *machines, uint64_t min_size,
+			    struct bench_list *ret);
+
 void bench_list_free(struct bench_list *list);

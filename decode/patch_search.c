@@ -1,0 +1,537 @@
+/* The search tries labels in the other form from an address that a packet told, and sees how far
+ * the packets agree. Agreeing with the next few says little: each address that is told puts the
+ * flow right, whatever led there. What counts is how far it is to the next disagreement, since a
+ * label that is changed is come by again, in other company; and that nothing else explains as
+ * much. A patch is taken when all explanations that reach as far as the best have it. */
+#include "decode/patch_search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/base/error.h"
+#include "decode/label_targets.h"
+
+enum {
+	BASES = 16,  /* told addresses to go back to */
+	SITES = 64,  /* tried for one of them */
+	DEPTH = 2,   /* labels changed between two told addresses */
+	ROUNDS = 6,  /* disagreements on the way that are explained with others */
+	KEPT = 16,   /* attempts, the best */
+	PARENTS = 2, /* of them that are gone on with */
+	TOLD = 12,   /* addresses that must be told until the next disagreement, if there is one */
+	VISITS = 3,  /* to a label that may lead elsewhere too, which all agree */
+	WINDOW_BYTES = 2048, /* of trace in which agreement is looked for */
+	TRIAL_STEPS = 16384,
+	CACHED = 512,          /* labels whose targets are known */
+	SEARCH_WORK = 1 << 17, /* instructions, about */
+};
+
+/* A jump label that the flow passed. */
+struct site {
+	struct block *block;
+	unsigned index;
+};
+
+struct sites {
+	struct site items[SITES];
+	unsigned count;
+};
+
+/* Labels in other forms, and what came of it. */
+struct attempt {
+	struct flow_patches patches;
+	uint64_t reach;  /* behind the packet that disagrees next; UINT64_MAX: none in the window */
+	uint32_t told;   /* addresses from the disagreement up to there */
+	uint32_t visits; /* to labels that it changes */
+	uint32_t odd;    /* branches that programs seldom make */
+	uint32_t unlikely; /* targets that are not the likeliest */
+};
+
+struct attempts {
+	struct attempt items[KEPT];
+	unsigned count;
+};
+
+struct cached {
+	const struct machine *machine;
+	uint64_t ip;
+	struct label_targets targets;
+};
+
+struct search {
+	struct pt_flow flow; /* of the trial */
+	struct flow_batch batch;
+	struct pt_flow start;        /* where what can be taken back begins */
+	struct pt_flow bases[BASES]; /* where addresses were told, the last is base_count - 1 */
+	uint32_t base_count;
+	uint64_t position; /* behind the packet that disagrees, with `patches` up to `known` */
+	uint64_t window;   /* the position where agreement is enough */
+	struct flow_patches patches;
+	uint32_t known, unlikely; /* patches of the parent; of all */
+	struct attempts found;
+	struct cached cache[CACHED];
+	uint64_t work;
+	bool is_cut; /* not all was tried */
+};
+
+/* The trial's flow begins at another's state. */
+static void begin(struct search *search, const struct pt_flow *from)
+{
+	search->flow = *from;
+	search->flow.block = NULL;
+	search->flow.is_trial = true;
+	search->flow.gaps_only = false;
+	search->flow.gap_block = NULL;
+	search->flow.patches = search->patches;
+	search->flow.patch_watched = search->start.patches.count;
+	search->batch.count = search->batch.context_count = 0;
+	search->batch.room = FLOW_BATCH;
+}
+
+static void charge(struct search *search, uint64_t work)
+{
+	search->work = search->work > work ? search->work - work : 0;
+}
+
+/* One step of the trial; its batch keeps what came last. */
+static int step(struct search *search)
+{
+	struct flow_run run = { &search->flow, &search->batch };
+	uint64_t insns = search->flow.insns;
+	int r;
+
+	if (!flow_has_room(&run))
+		search->batch.count = search->batch.context_count = 0;
+	r = flow_next(&run);
+	charge(search, 1 + (search->flow.insns - insns) / 4);
+	return r;
+}
+
+static void add_base(struct search *search)
+{
+	if (search->flow.state != FLOW_RUNNING || search->flow.tnt_count)
+		return;
+	if (search->base_count == BASES) {
+		memmove(search->bases, search->bases + 1, (BASES - 1) * sizeof(*search->bases));
+		search->base_count--;
+	}
+	search->bases[search->base_count++] = search->flow;
+}
+
+/* Come to the disagreement again, and see where addresses are told on the way. */
+static bool replay(struct search *search)
+{
+	search->base_count = 0;
+	begin(search, &search->start);
+	add_base(search);
+	while (!search->flow.disagrees) {
+		uint32_t addresses = search->flow.addresses;
+
+		if (!search->work || (step(search) && !search->flow.disagrees))
+			return false;
+		if (search->flow.addresses != addresses && !search->flow.disagrees)
+			add_base(search);
+	}
+	search->position = pt_cursor_position(&search->flow.cursor);
+	return true;
+}
+
+/* Whether the trace, not the way that was taken, is what the last gap is about. */
+static bool is_gap_of_trace(const struct flow_batch *batch)
+{
+	const struct flow_item *item = &batch->items[batch->count];
+
+	while (item-- > batch->items)
+		if (item->kind == FLOW_GAP)
+			return item->count != GAP_LOOP &&
+			       (item->count != GAP_NO_CODE || !(item[1].value >> 63));
+	return true;
+}
+
+/* Follow the trial to the next disagreement, the end of the trace or that of the window. */
+static void follow(struct search *search, struct attempt *ret)
+{
+	uint32_t gaps = search->flow.gaps, told = search->flow.addresses;
+	bool is_past = false;
+
+	ret->reach = 0;
+	for (unsigned steps = 0; steps < TRIAL_STEPS; steps++) {
+		int r = step(search);
+		uint64_t position = pt_cursor_position(&search->flow.cursor);
+
+		if (!is_past)
+			told = search->flow.addresses;
+		is_past = position >= search->position;
+		ret->told = search->flow.addresses - told;
+		ret->reach = position;
+		if (search->flow.disagrees || !search->work)
+			return;
+		if (search->flow.gaps != gaps && !is_gap_of_trace(&search->batch))
+			return;
+		if (r || search->flow.gaps != gaps || position >= search->window)
+			break;
+	}
+	if (is_past)
+		ret->reach = UINT64_MAX;
+}
+
+static bool has_patch(const struct flow_patches *patches, uint32_t from,
+		      const struct flow_patch *patch)
+{
+	for (uint32_t i = from; i < patches->count; i++)
+		if (patches->items[i].site == patch->site && patches->items[i].to == patch->to &&
+		    patches->items[i].machine == patch->machine)
+			return true;
+	return false;
+}
+
+static bool has_same_patches(const struct flow_patches *a, const struct flow_patches *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (uint32_t i = 0; i < a->count; i++)
+		if (!has_patch(b, 0, &a->items[i]))
+			return false;
+	return true;
+}
+
+/* Below 0: `a` explains more than `b`. */
+static int compare(const struct attempt *a, const struct attempt *b)
+{
+	if (a->reach != b->reach)
+		return a->reach > b->reach ? -1 : 1;
+	if (a->odd != b->odd)
+		return a->odd < b->odd ? -1 : 1;
+	return (a->unlikely > b->unlikely) - (a->unlikely < b->unlikely);
+}
+
+/* Keep the best; what was tried from two bases counts once. */
+static void keep(struct attempts *list, const struct attempt *attempt)
+{
+	unsigned at = list->count;
+
+	for (unsigned i = 0; i < list->count; i++) {
+		if (!has_same_patches(&list->items[i].patches, &attempt->patches))
+			continue;
+		if (compare(attempt, &list->items[i]) >= 0)
+			return;
+		at = i;
+		break;
+	}
+	if (at == list->count) {
+		if (at == KEPT && compare(attempt, &list->items[--at]) >= 0)
+			return;
+		list->count = at + 1;
+	}
+	for (; at > 0 && compare(attempt, &list->items[at - 1]) < 0; at--)
+		list->items[at] = list->items[at - 1];
+	list->items[at] = *attempt;
+}
+
+/* Whether a later base has shown already that the patches explain all. */
+static bool is_known_good(const struct search *search, const struct flow_patches *patches)
+{
+	for (unsigned i = 0; i < search->found.count; i++)
+		if (search->found.items[i].reach == UINT64_MAX &&
+		    has_same_patches(&search->found.items[i].patches, patches))
+			return true;
+	return false;
+}
+
+static void try_patches(struct search *search, const struct pt_flow *base)
+{
+	struct attempt attempt;
+
+	begin(search, base);
+	if (is_known_good(search, &search->patches))
+		return;
+	follow(search, &attempt);
+	if (search->patches.count == search->known || attempt.reach <= search->position)
+		return;
+	attempt.patches = search->patches;
+	attempt.odd = search->flow.odd_branches - base->odd_branches;
+	attempt.unlikely = search->unlikely;
+	attempt.visits = search->flow.patch_visits - search->start.patch_visits;
+	keep(&search->found, &attempt);
+}
+
+/* Where a label may lead in its other form. */
+static const struct label_targets *targets_of(struct search *search, struct machine *machine,
+					      const struct insn *insn, const struct pt_flow *base)
+{
+	/* one that was changed before has changed back */
+	static const struct label_targets as_copied = { .count = 1,
+							.back_count = 1,
+							.dead_count = 1 };
+	struct cached *cached = &search->cache[(insn->ip ^ insn->ip >> 9) % CACHED];
+
+	if (flow_patch_find(&search->patches, machine, insn->ip, base->addresses))
+		return &as_copied;
+	if (cached->machine == machine && cached->ip == insn->ip)
+		return &cached->targets;
+	cached->machine = machine;
+	cached->ip = insn->ip;
+	label_targets_find(machine, insn, time_conv_ns(&base->config->conv, base->clock.now),
+			   &cached->targets);
+	charge(search, cached->targets.looked_at / 4);
+	return &cached->targets;
+}
+
+static bool is_decided(const struct search *search, const struct machine *machine, uint64_t ip)
+{
+	for (uint32_t i = search->known; i < search->patches.count; i++)
+		if (search->patches.items[i].site == ip &&
+		    search->patches.items[i].machine == machine)
+			return true;
+	return false;
+}
+
+static bool is_listed(const struct sites *sites, uint64_t ip)
+{
+	for (unsigned i = 0; i < sites->count; i++)
+		if (sites->items[i].block->insns[sites->items[i].index].ip == ip)
+			return true;
+	return false;
+}
+
+static void collect_block(struct search *search, const struct pt_flow *base, struct block *block,
+			  unsigned insns, struct sites *ret)
+{
+	struct machine *machine = block->space->machine;
+
+	if (!flow_patch_is_possible(block))
+		return;
+	for (unsigned i = insns; i-- > 0 && ret->count < SITES;) {
+		const struct insn *insn = &block->insns[i];
+
+		if (label_targets_is_label(insn) && !is_listed(ret, insn->ip) &&
+		    !is_decided(search, machine, insn->ip) &&
+		    targets_of(search, machine, insn, base)->count)
+			ret->items[ret->count++] = (struct site){ block, i };
+	}
+}
+
+/* The labels that the trial came by, the last first. */
+static void collect(struct search *search, const struct pt_flow *base, struct sites *ret)
+{
+	struct block *last = search->flow.gap_block;
+
+	ret->count = 0;
+	if (last)
+		collect_block(search, base, last, last->count, ret);
+	for (uint32_t i = search->batch.count; i-- > 0 && ret->count < SITES;) {
+		const struct flow_item *item = &search->batch.items[i];
+
+		if (item->kind == FLOW_BLOCK)
+			collect_block(search, base, item->block, item->count, ret);
+	}
+}
+
+static void try_from(struct search *search, const struct pt_flow *base, unsigned depth);
+
+static void try_site(struct search *search, const struct site *site, const struct pt_flow *base,
+		     unsigned depth)
+{
+	static const struct label_targets as_copied = { .count = 1,
+							.back_count = 1,
+							.dead_count = 1 };
+	const struct insn *insn = &site->block->insns[site->index];
+	struct machine *machine = site->block->space->machine;
+	struct flow_patches *patches = &search->patches;
+	struct label_targets targets;
+
+	/* one that was changed before has changed back */
+	if (flow_patch_find(patches, machine, insn->ip, base->addresses))
+		targets = as_copied;
+	else
+		targets = *targets_of(search, machine, insn, base);
+	for (unsigned i = 0; i < targets.count && search->work; i++) {
+		unsigned unlikely = i < targets.back_count   ? 0
+				    : i < targets.dead_count ? 1
+							     : PATCH_IMPROBABLE;
+
+		patches->items[patches->count++] = (struct flow_patch){
+			.machine = machine,
+			.site = insn->ip,
+			.to = targets.items[i],
+			.from = base->addresses,
+		};
+		search->unlikely += unlikely;
+		try_from(search, base, depth - 1);
+		search->unlikely -= unlikely;
+		patches->count--;
+	}
+}
+
+/* Try what there is, with up to `depth` more patches. */
+static void try_from(struct search *search, const struct pt_flow *base, unsigned depth)
+{
+	struct sites sites;
+
+	if (!search->work)
+		return;
+	try_patches(search, base);
+	if (!depth || search->patches.count == FLOW_PATCHES)
+		return;
+	collect(search, base, &sites);
+	for (unsigned i = 0; i < sites.count && search->work; i++)
+		try_site(search, &sites.items[i], base, depth);
+}
+
+static void try_all_from(struct search *search, unsigned depth)
+{
+	for (uint32_t back = 1; back <= search->base_count; back += 1 + back / 4)
+		try_from(search, &search->bases[search->base_count - back], depth);
+}
+
+/* Explain the next disagreement with more patches; what reaches further comes to `found`. Few are
+ * likelier than many: what is not tried of those is no loss. */
+static void extend(struct search *search, const struct attempt *parent)
+{
+	search->patches = parent->patches;
+	search->known = parent->patches.count;
+	search->unlikely = parent->unlikely;
+	if (!replay(search))
+		return;
+	try_all_from(search, 1);
+	search->is_cut |= !search->work;
+	for (unsigned depth = 2; depth <= DEPTH; depth++) {
+		uint64_t saved = search->work / 2;
+
+		if (search->found.count && search->found.items[0].reach == UINT64_MAX)
+			return;
+		search->work -= saved;
+		try_all_from(search, depth);
+		search->work += saved;
+	}
+}
+
+/* Whether the best explanation is a good one. */
+static bool is_enough(const struct attempt *attempt)
+{
+	bool is_clear =
+		attempt->visits >= VISITS && !attempt->odd && attempt->unlikely < PATCH_IMPROBABLE;
+
+	if (attempt->unlikely && !is_clear)
+		return false;
+	return attempt->reach == UINT64_MAX || attempt->told >= TOLD;
+}
+
+/* Drop what not all of the best attempts have. */
+static void agree(struct attempts *list, uint32_t known)
+{
+	struct flow_patches *patches = &list->items[0].patches;
+	uint32_t count = known;
+
+	for (uint32_t k = known; k < patches->count; k++) {
+		bool in_all = true;
+
+		for (unsigned i = 1; i < list->count && !compare(&list->items[0], &list->items[i]);
+		     i++)
+			in_all &= has_patch(&list->items[i].patches, known, &patches->items[k]);
+		if (in_all)
+			patches->items[count++] = patches->items[k];
+	}
+	patches->count = count;
+}
+
+/* Go on with the best until nothing disagrees in the window. */
+static bool find(struct search *search, uint32_t known, struct attempts *best)
+{
+	best->items[0].patches = search->patches;
+	best->items[0].reach = best->items[0].told = 0;
+	best->items[0].unlikely = 0;
+	best->count = 1;
+	for (unsigned round = 0; round < ROUNDS && best->items[0].reach != UINT64_MAX; round++) {
+		search->found.count = 0;
+		for (unsigned i = 0; i < best->count && i < PARENTS; i++)
+			extend(search, &best->items[i]);
+		if (!search->found.count || search->found.items[0].reach <= best->items[0].reach)
+			break;
+		*best = search->found;
+	}
+	if (!is_enough(&best->items[0]))
+		return false;
+	agree(best, known);
+	return best->items[0].patches.count > known;
+}
+
+static bool search_from(struct search *search, struct pt_flow *flow, struct flow_mark *mark,
+			struct attempts *best)
+{
+	uint64_t work = flow->patches.work < SEARCH_WORK ? flow->patches.work : SEARCH_WORK;
+	bool found;
+
+	search->start = mark->flow;
+	search->patches = flow->patches;
+	search->window = pt_cursor_position(&flow->cursor) + WINDOW_BYTES;
+	search->work = work;
+	found = find(search, flow->patches.count, best) && !search->is_cut;
+	flow->patches.work -= work - search->work;
+	return found;
+}
+
+/* Not about the same place again and again: others may have other reasons. */
+static bool may_ask(struct patch_ideas *ideas, uint64_t ip)
+{
+	unsigned i = 0;
+
+	while (i < ideas->place_count && ideas->places[i].ip != ip)
+		i++;
+	if (i == PATCH_PLACES)
+		return false;
+	ideas->place_count += i == ideas->place_count;
+	ideas->places[i].ip = ip;
+	return ideas->places[i].asked++ < PATCH_ASKED;
+}
+
+/* What alone reaches further, until so many disagreements have been asked about. */
+static void note_ideas(struct search *search, struct pt_flow *flow, struct flow_mark *mark,
+		       struct patch_ideas *ideas)
+{
+	if (ideas->asked == PATCH_ASKED_MAX ||
+	    !may_ask(ideas, flow->gap_block ? flow->gap_block->ip : 0))
+		return;
+	ideas->asked++;
+	search->start = mark->flow;
+	search->window = pt_cursor_position(&flow->cursor) + WINDOW_BYTES;
+	search->work = SEARCH_WORK;
+	search->patches = flow->patches;
+	search->known = flow->patches.count;
+	if (!replay(search))
+		return;
+	try_from(search, &search->bases[0], 1);
+	for (unsigned i = 0; i < search->found.count && ideas->count < PATCH_IDEAS; i++) {
+		const struct attempt *attempt = &search->found.items[i];
+		struct patch_idea *idea = &ideas->items[ideas->count++];
+
+		idea->patch = attempt->patches.items[flow->patches.count];
+		idea->patch.from = 0;
+		idea->unlikely = attempt->unlikely;
+	}
+}
+
+bool patch_search(struct flow_run *run, struct flow_mark *mark)
+{
+	struct pt_flow *flow = run->flow;
+	struct attempts *best = NULL;
+	struct search *search = NULL;
+	bool found = false;
+
+	flow->disagrees = false;
+	if (flow->patches.work && flow->patches.count < FLOW_PATCHES) {
+		search = calloc(1, sizeof(*search));
+		best = calloc(1, sizeof(*best));
+	}
+	if (search && best && flow->where.ideas)
+		note_ideas(search, flow, mark, flow->where.ideas);
+	else if (search && best)
+		found = search_from(search, flow, mark, best);
+	if (found)
+		flow_mark_return(run, mark, &best->items[0].patches);
+	free(search);
+	free(best);
+	if (!found)
+		flow_mark_set(run, mark);
+	return found;
+}
