@@ -39,3 +39,33 @@ void aux_pages_release_trace(const struct bytes *mapping, const struct aux_queue
 					  (struct bytes){ span->data + skip, size - skip });
 	}
 }
+
+void aux_pages_expect(const struct bytes *mapping, enum page_habit habit)
+{
+	if (mapping->size)
+		(void)madvise((void *)mapping->data, mapping->size,
+			      habit == PAGES_SCATTERED ? MADV_RANDOM : MADV_NORMAL);
+}
+
+void aux_pages_prefetch(const struct bytes *mapping, uint64_t offset, uint64_t size)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	struct bytes part = bytes_slice(*mapping, offset, size);
+	uintptr_t from = (uintptr_t)part.data & ~(page - 1);
+
+	if (part.size)
+		(void)madvise((void *)from, (uintptr_t)part.data + part.size - from, MADV_WILLNEED);
+}
+
+void page_trail_step(struct page_trail *trail, const uint8_t *p)
+{
+	enum { AT_ONCE = 4 << 20 }; /* bytes: giving pages back costs a system call */
+	const struct bytes *mapping = trail->mapping;
+
+	if (!trail->from)
+		trail->from = mapping->data;
+	if (p < trail->from || p >= mapping->data + mapping->size || p - trail->from < AT_ONCE)
+		return;
+	aux_pages_release(mapping, (struct bytes){ trail->from, (size_t)(p - trail->from) });
+	trail->from = p;
+}

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "decode/aux_loss.h"
+#include "decode/aux_pages.h"
 #include "decode/base/vec.h"
 #include "decode/pt_packet.h"
 
@@ -186,6 +187,7 @@ static int add_queue(struct perf_data *data, const struct aux_piece *pieces, siz
 		.room = count,
 		.repeats = calloc(count, sizeof(*queue.repeats)),
 	};
+	struct page_trail trail = perf_data_trail(data);
 	struct bytes before = { NULL, 0 };
 
 	if (!queue.spans || !queue.repeats) {
@@ -194,6 +196,7 @@ static int add_queue(struct perf_data *data, const struct aux_piece *pieces, siz
 		return -PTVM_NO_MEMORY;
 	}
 	for (size_t i = 0; i < count; i++) {
+		page_trail_step(&trail, pieces[i].span.data);
 		append(&queue, &pieces[i], before, data->pt.snapshot || pieces[i].is_sample);
 		before = (struct bytes){ pieces[i].span.data, pieces[i].span.size };
 	}

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "decode/aux_pages.h"
 #include "decode/base/vec.h"
 #include "decode/perf_auxtrace.h"
 #include "decode/perf_event.h"
@@ -136,10 +137,12 @@ static int list_item(struct perf_data *data, const struct perf_item *item)
 
 static int list_all(struct perf_data *data, struct perf_auxtrace *auxtrace, struct perf_walk *walk)
 {
+	struct page_trail trail = perf_data_trail(data);
 	struct perf_item item;
 	int r;
 
 	while (!(r = perf_walk_next(walk, &item))) {
+		page_trail_step(&trail, item.data);
 		r = read_item(data, auxtrace, &item);
 		data->bad_records += r == -PTVM_BAD_INPUT;
 		if (r == -PTVM_NO_MEMORY || list_item(data, &item) < 0)
@@ -200,12 +203,14 @@ static void count_lost(struct perf_data *data, const struct perf_record *record)
 
 static int explain_all(struct perf_data *data, struct perf_auxtrace *auxtrace)
 {
+	struct page_trail trail = perf_data_trail(data);
+
 	for (size_t i = 0; i < data->records.count; i++) {
 		struct perf_record *record = &data->records.items[i];
-
 		struct perf_sample sample;
 		int r = perf_data_explain(data, record, &sample);
 
+		page_trail_step(&trail, record->data);
 		data->bad_records += r < 0;
 		data->unknown_ids += record->id && !perf_data_id(data, record->id);
 		count_lost(data, record);
@@ -240,9 +245,23 @@ static int name_events(struct perf_data *data)
 	return 0;
 }
 
+/* The index of the trace tells early where some records are: these are read at the same time. */
+static void prefetch_headers(const struct perf_data *data)
+{
+	for (size_t i = 0; i < data->aux_index.count; i++)
+		aux_pages_prefetch(&data->file, data->aux_index.items[i], HEADER);
+}
+
+/* Opening must not read the trace, which is nearly all of a file, but where buffers may repeat. */
 static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
 {
-	int r = read_records(data, auxtrace);
+	int r;
+
+	if (data->is_mapped) {
+		aux_pages_expect(&data->file, PAGES_SCATTERED);
+		prefetch_headers(data);
+	}
+	r = read_records(data, auxtrace);
 
 	if (!r)
 		r = perf_event_index_ids(data);
@@ -251,6 +270,8 @@ static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
 	if (r < 0)
 		return r;
 	perf_pt_info_read(data);
+	if (data->is_mapped && data->pt.snapshot)
+		aux_pages_expect(&data->file, PAGES_NEARBY);
 	r = explain_all(data, auxtrace);
 	if (!r)
 		r = perf_order(data->records.items, data->records.count);
@@ -265,6 +286,8 @@ static int open_mapped(struct perf_data *data, struct ptvm_error *error)
 	if (!r)
 		r = read_data(data, &auxtrace);
 	perf_auxtrace_deinit(&auxtrace);
+	if (data->is_mapped)
+		aux_pages_expect(&data->file, PAGES_NEARBY);
 	return r == -PTVM_NO_MEMORY ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : r;
 }
 
@@ -300,6 +323,13 @@ void perf_data_close(struct perf_data *data)
 	perf_file_close(data);
 	arena_free(&data->arena);
 	*data = (struct perf_data){ 0 };
+}
+
+struct page_trail perf_data_trail(const struct perf_data *data)
+{
+	static const struct bytes none;
+
+	return (struct page_trail){ .mapping = data->is_mapped ? &data->file : &none };
 }
 
 int64_t perf_data_vcpu(const struct perf_data *data, int32_t tid)

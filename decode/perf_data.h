@@ -139,6 +139,7 @@ struct perf_id_entry {
 	int64_t vcpu; /* -1 none */
 };
 
+struct page_trail;
 struct perf_sample;
 
 struct perf_data {
@@ -213,6 +214,9 @@ const struct perf_id *perf_data_id(const struct perf_data *data, uint64_t id);
  */
 int perf_data_explain(const struct perf_data *data, struct perf_record *record,
 		      struct perf_sample *ret);
+
+/** For who reads all records in their order: what to tell of each. */
+struct page_trail perf_data_trail(const struct perf_data *data);
 
 /** The vCPU that a host thread runs, by ID_INDEX; -1 unknown. */
 int64_t perf_data_vcpu(const struct perf_data *data, int32_t tid);

@@ -1,18 +1,37 @@
 #include "decode/perf_walk.h"
 
+#include "decode/aux_pages.h"
 #include "decode/base/error.h"
 
 /* No kernel or perf has numbers beyond: a header that does is damage, not the future. */
 enum { HEADER = 8, AUXTRACE_SIZE = 48, TYPE_END = 256 };
 
+/* Bytes to read ahead: twice as many each time, until trace is stepped over. */
+enum { AHEAD_FIRST = 16 << 10, AHEAD_MOST = 1 << 20 };
+
 void perf_walk_init(struct perf_walk *walk, const struct perf_data *data, struct arena *arena)
 {
 	uint64_t left = data->file.size - data->data_offset;
 
-	*walk = (struct perf_walk){ .data = data, .arena = arena, .position = data->data_offset };
+	*walk = (struct perf_walk){ .data = data,
+				    .arena = arena,
+				    .position = data->data_offset,
+				    .ahead_step = AHEAD_FIRST / 2 };
 	walk->truncated = !data->is_pipe && (!data->data_size || data->data_size > left);
 	walk->end = data->data_offset +
 		    (data->data_size && data->data_size < left ? data->data_size : left);
+}
+
+/* Records lie in small heaps between large stretches of trace, which must not be read. */
+static void read_ahead(struct perf_walk *walk)
+{
+	if (walk->position + HEADER <= walk->ahead || !walk->data->is_mapped)
+		return;
+	walk->ahead_step = walk->position >= walk->ahead + AHEAD_FIRST ? AHEAD_FIRST
+			   : walk->ahead_step < AHEAD_MOST             ? 2 * walk->ahead_step
+								       : AHEAD_MOST;
+	aux_pages_prefetch(&walk->data->file, walk->position, walk->ahead_step);
+	walk->ahead = walk->position + walk->ahead_step;
 }
 
 void perf_walk_deinit(struct perf_walk *walk)
@@ -161,6 +180,7 @@ static bool next_outer(struct perf_walk *walk, struct perf_item *ret)
 	const char *fault = "record header cut off";
 
 	if (left >= HEADER) {
+		read_ahead(walk);
 		read_header(walk->data->file.data + walk->position, ret);
 		fault = header_fault(ret, left);
 		walk->truncated |= is_cut_off(ret, left);

@@ -23,7 +23,9 @@ struct perf_walk {
 	const struct perf_data *data;
 	struct arena *arena; /* for what compressed records hold */
 	uint64_t position, end;
-	size_t next_index; /* in data->aux_index */
+	size_t next_index;   /* in data->aux_index */
+	uint64_t ahead;      /* records up to here are being read into memory, */
+	uint64_t ahead_step; /* in steps of so many bytes */
 	struct perf_unpack unpack;
 	struct bytes inner; /* unpacked records not yet handed out */
 	uint64_t inner_offset;

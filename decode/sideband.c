@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/aux_pages.h"
 #include "decode/base/cleanup.h"
 #include "decode/base/vec.h"
 #include "decode/perf_record.h"
@@ -295,12 +296,15 @@ static void complete_switches(struct sideband *sideband)
 
 static int build(const struct perf_data *data, struct sideband *sideband)
 {
+	struct page_trail trail = perf_data_trail(data);
 	int r = 0;
 
 	/* What a guest's own recording says (machine_pid) is of other threads and CPUs. */
-	for (size_t i = 0; i < data->records.count && !r; i++)
+	for (size_t i = 0; i < data->records.count && !r; i++) {
+		page_trail_step(&trail, data->records.items[i].data);
 		if (!data->records.items[i].machine_pid)
 			r = read_record(data, sideband, i);
+	}
 	if (r < 0)
 		return r;
 	if (sideband->names.count)

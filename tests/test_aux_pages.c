@@ -12,7 +12,7 @@
 
 #include "decode/base/cleanup.h"
 
-enum { SIZE = 1 << 20, BLOCK = 64 << 10 };
+enum { SIZE = 16 << 20, BLOCK = 64 << 10 };
 
 /* A file of ones, mapped; and changed in memory only, so that a page given back is seen. */
 static struct bytes map_file(void)
@@ -78,12 +78,44 @@ static void a_stretch_of_a_queue_is_in_several_spans(void **state)
 	(void)munmap((void *)file.data, file.size);
 }
 
+static void a_trail_leaves_nothing_far_behind(void **state)
+{
+	struct bytes file = map_file();
+	struct page_trail trail = { .mapping = &file };
+	size_t kept = 0;
+
+	for (size_t at = 0; at < SIZE; at += 100)
+		page_trail_step(&trail, file.data + at);
+	for (size_t at = 0; at < SIZE; at += BLOCK)
+		kept += file.data[at] == 2;
+	assert_int_equal(file.data[0], 1);
+	assert_true(kept * BLOCK < SIZE / 2);
+	assert_int_equal(file.data[SIZE - 1], 2);
+	(void)munmap((void *)file.data, file.size);
+}
+
+static void a_trail_passes_over_what_is_elsewhere(void **state)
+{
+	struct bytes file = map_file(), part = { file.data, SIZE / 2 }, none = { NULL, 0 };
+	struct page_trail trail = { .mapping = &part }, nowhere = { .mapping = &none };
+
+	page_trail_step(&trail, file.data + 10);
+	page_trail_step(&trail, file.data + SIZE - 1);
+	page_trail_step(&trail, (const uint8_t *)&part);
+	page_trail_step(&nowhere, file.data + SIZE / 2);
+	for (size_t at = 0; at < SIZE; at += BLOCK)
+		assert_int_equal(file.data[at], 2);
+	(void)munmap((void *)file.data, file.size);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_pages_that_are_done_with_go),
 		cmocka_unit_test(memory_outside_of_the_mapping_is_left_alone),
 		cmocka_unit_test(a_stretch_of_a_queue_is_in_several_spans),
+		cmocka_unit_test(a_trail_leaves_nothing_far_behind),
+		cmocka_unit_test(a_trail_passes_over_what_is_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
