@@ -8,13 +8,13 @@
 
 enum {
 	FIRST_SLOTS = 1 << 10,
-	MOST_BYTES = 96 << 20, /* of blocks, before all are dropped */
+	MOST_BYTES = 96 << 20, /* of blocks, unless there is a reason for less */
 	MOST_SITES = 1 << 10,
 };
 
 void code_init(struct code *code, const struct machines *machines)
 {
-	*code = (struct code){ .machines = machines };
+	*code = (struct code){ .machines = machines, .most_bytes = MOST_BYTES };
 	if (machines->host)
 		code->switch_ip = machine_symbol_address(machines->host, "__switch_to");
 }
@@ -42,7 +42,7 @@ void code_free(struct code *code)
 
 bool code_is_full(const struct code *code)
 {
-	return code->arena.total > MOST_BYTES;
+	return code->arena.total > code->most_bytes;
 }
 
 static bool is_space(const struct code_space *space, const struct machine *machine, int32_t pid,

@@ -71,6 +71,7 @@ struct code {
 	struct code_space *spaces, *last;
 	struct arena arena;
 	struct stretch *stretches; /* stretch.h: what is remembered; NULL: nothing */
+	size_t most_bytes;         /* of the arena, before all should be dropped */
 	uint64_t
 		switch_ip; /* the host's __switch_to, where a block begins in any case; 0 unknown */
 	struct {

@@ -233,6 +233,7 @@ static void keep_pages(void)
 {
 	enum { KEEP = 64 << 20 };
 
+	(void)mallopt(M_ARENA_MAX, 1); /* what one thread gives back, another can take */
 	(void)mallopt(M_MMAP_THRESHOLD, KEEP);
 	(void)mallopt(M_TRIM_THRESHOLD, KEEP);
 }

@@ -5,10 +5,7 @@
 #include "decode/base/error.h"
 #include "decode/base/vec.h"
 
-enum {
-	CHUNK_BYTES = 1 << 20,
-	TEXT_ITEMS = 1024, /* of a batch, where each may be many lines */
-};
+enum { TEXT_ITEMS = 1024 }; /* of a batch, where each may be many lines */
 
 static void begin(struct job *job, const struct print_config *print, const struct flow_code *where,
 		  bool gaps_only)
@@ -35,7 +32,7 @@ int job_run(struct job *job, const struct print_config *print, const struct flow
 	job->flow.block = NULL;
 	job->printer->where = *where;
 	job->printer->space = NULL;
-	while (!r && job->printer->out.size < CHUNK_BYTES) {
+	while (!r && job->printer->out.size < job->chunk_bytes) {
 		r = pt_flow_run(&job->flow, &job->batch);
 		printer_print(job->printer, &job->batch);
 		if (!code_is_full(where->code))

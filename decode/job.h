@@ -28,6 +28,7 @@ struct job {
 	struct printer own; /* unless lines depend on those of the segment before */
 	struct printer *printer;
 	struct chunk chunk; /* for the merger, while `full` */
+	size_t chunk_bytes; /* of text that a chunk should have */
 	bool begun, full;
 	enum job_state state;
 };

@@ -1,11 +1,25 @@
 #include "decode/pt_offset_learn.h"
 
+#include "decode/aux_pages.h"
+#include "decode/base/cleanup.h"
+#include "decode/base/error.h"
 #include "decode/pt_segment.h"
 
 enum {
 	LEARN_BYTES = 32 << 20, /* how far into a queue to look */
 	LEARN_GROUPS = 4096,    /* PSB+ to look at for a host TSC */
 	CTC_RANGE = 1 << 16,    /* values of the crystal count that a TMA shows */
+};
+
+struct learner {
+	const struct aux_queue *queues;
+	size_t count;
+	const struct pt_config *config;
+	const struct bytes *mapping;
+	bool *used_up;            /* for each queue: it was walked and has no more to tell */
+	size_t searched;          /* queues without a PSB+ of the host, */
+	bool have_host;           /* and whether there is one in the next, */
+	struct pt_psb_state host; /* which is this */
 };
 
 static bool read_psb(const struct aux_queue *queue, const struct pt_config *config,
@@ -30,40 +44,53 @@ static bool needs_offset(const struct aux_queue *queue, const struct pt_config *
 	return ret->have_pip && ret->nr && !pt_offsets_find(known, ret->vmcs, &offset);
 }
 
-/* Walk all queues, the one in need first, until they have shown the offset. */
-static void learn_by_walk(const struct aux_queue *queues, size_t count, size_t first,
-			  const struct pt_config *config, struct pt_offsets *offsets)
+/* Walk all queues, the one in need first, until they have shown the offset. One that was walked as
+ * far as may be is not walked for another. */
+static void learn_by_walk(const struct learner *learner, size_t first, struct pt_offsets *offsets)
 {
-	const struct aux_queue *needy = &queues[first];
+	const struct aux_queue *needy = &learner->queues[first];
+	const struct pt_config *config = learner->config;
 	struct pt_psb_state state;
 
-	for (size_t k = 0; k < count && needs_offset(needy, config, offsets, &state); k++) {
+	for (size_t k = 0; k < learner->count && needs_offset(needy, config, offsets, &state);
+	     k++) {
+		size_t number = (first + k) % learner->count;
 		struct pt_segment segment;
 		struct pt_walk walk;
+		bool needed = true;
 
-		pt_walk_init(&walk, &queues[(first + k) % count], config, offsets, 0);
-		while (!pt_walk_next(&walk, &segment) && segment.to < LEARN_BYTES &&
-		       needs_offset(needy, config, &walk.clock.offsets, &state))
-			;
+		if (learner->used_up[number])
+			continue;
+		pt_walk_init(&walk, &learner->queues[number], config, offsets, 0);
+		while (needed && !pt_walk_next(&walk, &segment) && segment.to < LEARN_BYTES)
+			needed = needs_offset(needy, config, &walk.clock.offsets, &state);
+		learner->used_up[number] = needed;
+		aux_pages_release_trace(learner->mapping, &learner->queues[number], 0,
+					pt_cursor_position(&walk.cursor));
 		*offsets = walk.clock.offsets;
 	}
 }
 
-/* A PSB+ of the host with TSC and TMA, in any queue. */
-static bool find_host_tsc(const struct aux_queue *queues, size_t count,
-			  const struct pt_config *config, struct pt_psb_state *ret)
+/* A PSB+ of the host with TSC and TMA, in any queue; looked for once. */
+static bool find_host_tsc(struct learner *learner)
 {
-	for (size_t i = 0; i < count; i++) {
+	const struct aux_queue *queues = learner->queues;
+	struct pt_psb_state *host = &learner->host;
+
+	for (; !learner->have_host && learner->searched < learner->count; learner->searched++) {
+		size_t i = learner->searched;
 		uint64_t position = pt_psb_after(&queues[i], 0);
 
 		for (int n = 0; n < LEARN_GROUPS && position < queues[i].size; n++) {
-			if (read_psb(&queues[i], config, position, ret) && ret->have_pip &&
-			    !ret->nr && ret->have_tsc && ret->tsc.have_tma)
+			learner->have_host =
+				read_psb(&queues[i], learner->config, position, host) &&
+				host->have_pip && !host->nr && host->have_tsc && host->tsc.have_tma;
+			if (learner->have_host)
 				return true;
 			position = pt_psb_after(&queues[i], position + PT_PSB_SIZE);
 		}
 	}
-	return false;
+	return learner->have_host;
 }
 
 /* The offset by the time when tracing stopped: walk to the end of a span in guest time. */
@@ -106,21 +133,36 @@ static uint64_t refine(const struct pt_psb_state *guest, const struct pt_psb_sta
 	return rough + (uint64_t)off;
 }
 
-void pt_offsets_learn(const struct aux_queue *queues, size_t count, const struct pt_config *config,
-		      struct pt_offsets *ret)
+/* Learn what the queue needs, if it begins in a guest. */
+static void learn(struct learner *learner, size_t number, struct pt_offsets *ret)
 {
-	struct pt_psb_state guest, host;
+	const struct aux_queue *queue = &learner->queues[number];
+	struct pt_psb_state guest;
 	uint64_t offset;
 
+	learn_by_walk(learner, number, ret);
+	if (!needs_offset(queue, learner->config, ret, &guest) ||
+	    !learn_by_stop(queue, learner->config, &offset))
+		return;
+	if (guest.have_tsc && guest.tsc.have_tma && find_host_tsc(learner))
+		offset = refine(&guest, &learner->host, learner->config, offset);
+	pt_offsets_set(ret, guest.vmcs, offset & PT_TSC_MASK);
+}
+
+int pt_offsets_learn(const struct aux_queue *queues, size_t count, const struct pt_config *config,
+		     const struct bytes *mapping, struct pt_offsets *ret)
+{
+	_cleanup_free_ bool *used_up = calloc(count + 1, sizeof(*used_up));
+	struct learner learner = { .queues = queues,
+				   .count = count,
+				   .config = config,
+				   .mapping = mapping,
+				   .used_up = used_up };
+
 	ret->count = 0;
-	for (size_t i = 0; config->tsc && i < count; i++) {
-		learn_by_walk(queues, count, i, config, ret);
-		if (!needs_offset(&queues[i], config, ret, &guest) ||
-		    !learn_by_stop(&queues[i], config, &offset))
-			continue;
-		if (guest.have_tsc && guest.tsc.have_tma &&
-		    find_host_tsc(queues, count, config, &host))
-			offset = refine(&guest, &host, config, offset);
-		pt_offsets_set(ret, guest.vmcs, offset & PT_TSC_MASK);
-	}
+	if (!used_up)
+		return -PTVM_NO_MEMORY;
+	for (size_t i = 0; config->tsc && i < count; i++)
+		learn(&learner, i, ret);
+	return 0;
 }

@@ -12,6 +12,10 @@ enum {
 	TEXT_SEGMENT_BYTES = 32 << 10,
 	GAPS_SEGMENT_BYTES = 256 << 10,
 	JOBS_PER_THREAD = 2, /* in each lane, beside the one that is merged */
+	/* Memory of all lanes and threads together. */
+	TEXT_BYTES = 32 << 20,
+	CHUNK_BYTES = 1 << 20,
+	CODE_BYTES = 128 << 20,
 };
 
 /* Lines that depend on others before them cannot be made out of order. */
@@ -45,6 +49,7 @@ static struct job *cut(struct team *team, struct lane *lane)
 	}
 	job->next = NULL;
 	job->begun = job->full = false;
+	job->chunk_bytes = team->chunk_bytes;
 	job->state = JOB_WAITING;
 	job->printer = team->in_order ? &lane->printer : NULL;
 	job->chunk = (struct chunk){ .runs = { 0 } };
@@ -107,8 +112,7 @@ static bool can_run(const struct job *job)
 
 static bool can_walk(const struct team *team, const struct lane *lane)
 {
-	return !lane->walking && !lane->walked &&
-	       lane->jobs < 1 + JOBS_PER_THREAD * team->thread_count;
+	return !lane->walking && !lane->walked && lane->jobs < team->lane_jobs;
 }
 
 /* What is most urgent, with the lock: lines that the merger waits for, then a lane without jobs,
@@ -161,13 +165,21 @@ static void run_on(struct team *team, struct lane *lane, struct job *job, struct
 	put_back(team, job, r);
 }
 
+/* A thread's code, of which all together must fit in memory. */
+static void init_code(const struct team *team, struct code *code)
+{
+	code_init(code, team->print->machines);
+	if (team->thread_count && code->most_bytes > CODE_BYTES / team->thread_count)
+		code->most_bytes = CODE_BYTES / team->thread_count;
+}
+
 static void *work(void *context)
 {
 	struct team *team = context;
 	struct code code;
 
-	code_init(&code, team->print->machines);
 	pthread_mutex_lock(&team->lock);
+	init_code(team, &code);
 	while (!team->stop) {
 		struct job *job;
 		struct lane *lane = pick(team, &job);
@@ -269,12 +281,25 @@ static int init_lane(struct team *team, struct lane *lane, const struct aux_queu
 	return patch_lessons_add(&team->lessons, queue, &lane->where);
 }
 
+/* With many lanes each has fewer jobs, and at last shorter text. */
+static void share_memory(struct team *team, unsigned threads)
+{
+	size_t lanes = team->lane_count ? team->lane_count : 1;
+	size_t chunks = TEXT_BYTES / CHUNK_BYTES / lanes;
+
+	team->lane_jobs = 1 + JOBS_PER_THREAD * threads;
+	if (team->lane_jobs > chunks)
+		team->lane_jobs = chunks ? (unsigned)chunks : 1;
+	team->chunk_bytes = chunks ? CHUNK_BYTES : TEXT_BYTES / lanes;
+}
+
 static int start_threads(struct team *team, unsigned threads)
 {
-	if (threads <= 1 || team->in_order)
-		return 0;
 	if (threads > TEAM_THREADS_MAX)
 		threads = TEAM_THREADS_MAX;
+	share_memory(team, threads);
+	if (threads <= 1 || team->in_order)
+		return 0;
 	pthread_mutex_lock(&team->lock); /* they begin when their number is known */
 	while (team->thread_count < threads &&
 	       !pthread_create(&team->threads[team->thread_count], NULL, work, team))
@@ -296,9 +321,8 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 	pthread_cond_init(&team->lines, NULL);
 	code_init(&team->code, print->machines);
 	team->lanes = calloc(count ? count : 1, sizeof(*team->lanes));
-	if (!team->lanes)
+	if (!team->lanes || pt_offsets_learn(queues, count, print->pt, &print->mapping, &offsets))
 		return -PTVM_NO_MEMORY;
-	pt_offsets_learn(queues, count, print->pt, &offsets);
 	patch_lessons_init(&team->lessons, print->pt, print->machines, &offsets);
 	for (size_t i = 0; i < count; i++) {
 		struct lane *lane = &team->lanes[team->lane_count];

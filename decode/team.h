@@ -31,6 +31,8 @@ struct team {
 	struct code code; /* of the calling thread, where it does the work */
 	pthread_t threads[TEAM_THREADS_MAX];
 	unsigned thread_count; /* 0: the calling thread does the work when it needs lines */
+	unsigned lane_jobs;    /* that a lane may have at a time */
+	size_t chunk_bytes;    /* of text that a job hands over at a time */
 	pthread_mutex_t lock;
 	pthread_cond_t work, lines; /* there may be some */
 	bool stop, gaps_only, in_order, out_of_memory;

@@ -8,6 +8,8 @@
 #include "tests/flow_bench.h"
 
 /* One TSC tick is one ns of perf's clock; 2 are a crystal tick. */
+static const struct bytes memory; /* no file is mapped */
+
 static const struct pt_config config = { .conv = { .valid = true, .mult = 1 },
 					 .tsc = true,
 					 .mtc = true,
@@ -52,7 +54,7 @@ static void a_queue_that_shows_both_times_tells_the_offset(void **state)
 	put_psb(&bytes, START + 1000, 0, 0, true);
 	put_psb(&bytes, START + 2000, VMCS, (uint64_t)0 - 5000, true);
 	bench_queue_add(&bench, bytes.data, bytes.size, false);
-	pt_offsets_learn(&bench.queue, 1, &config, &offsets);
+	assert_int_equal(pt_offsets_learn(&bench.queue, 1, &config, &memory, &offsets), 0);
 	assert_offset(&offsets, VMCS, (uint64_t)0 - 5000);
 	bench_queue_free(&bench);
 	pt_bytes_free(&bytes);
@@ -72,7 +74,7 @@ static void another_queue_may_show_it(void **state)
 	bench_queue_add(&other, host.data, host.size, false);
 	queues[0] = needy.queue;
 	queues[1] = other.queue;
-	pt_offsets_learn(queues, 2, &config, &offsets);
+	assert_int_equal(pt_offsets_learn(queues, 2, &config, &memory, &offsets), 0);
 	assert_offset(&offsets, VMCS, 77777);
 	bench_queue_free(&needy);
 	bench_queue_free(&other);
@@ -91,7 +93,7 @@ static void the_end_of_tracing_gives_it_roughly(void **state)
 	put_psb(&bytes, START + 1000, VMCS, 1 << 30, false);
 	bench_queue_add(&bench, bytes.data, bytes.size, false);
 	bench.spans[0].stop_ns = START + 1300;
-	pt_offsets_learn(&bench.queue, 1, &config, &offsets);
+	assert_int_equal(pt_offsets_learn(&bench.queue, 1, &config, &memory, &offsets), 0);
 	assert_true(pt_offsets_find(&offsets, VMCS, &found));
 	assert_int_equal(found, (1 << 30) - 300);
 	bench_queue_free(&bench);
@@ -112,7 +114,7 @@ static void the_crystal_of_another_queue_makes_that_exact(void **state)
 	needy.spans[0].stop_ns = START + 1300;
 	queues[0] = needy.queue;
 	queues[1] = other.queue;
-	pt_offsets_learn(queues, 2, &config, &offsets);
+	assert_int_equal(pt_offsets_learn(queues, 2, &config, &memory, &offsets), 0);
 	assert_offset(&offsets, VMCS, 1 << 30);
 	bench_queue_free(&needy);
 	bench_queue_free(&other);
@@ -128,7 +130,7 @@ static void nothing_is_learned_where_nothing_tells(void **state)
 
 	put_psb(&bytes, START, VMCS, 5, true);
 	bench_queue_add(&bench, bytes.data, bytes.size, false);
-	pt_offsets_learn(&bench.queue, 1, &config, &offsets);
+	assert_int_equal(pt_offsets_learn(&bench.queue, 1, &config, &memory, &offsets), 0);
 	assert_int_equal(offsets.count, 0);
 	bench_queue_free(&bench);
 	pt_bytes_free(&bytes);
