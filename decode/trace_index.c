@@ -44,6 +44,7 @@ static uint64_t identify(const struct perf_data *data, const struct stat *status
 		pt->max_nonturbo,
 		pt->cpu_family << 16 | pt->cpu_model,
 		TRACE_POINT_BYTES,
+		TRACE_POINT_WORDS,
 	};
 	uint64_t sum = fnv_start;
 

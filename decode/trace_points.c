@@ -33,6 +33,7 @@ static const struct field {
 	FIELD(clock.mtc_cycles, UINT64_MAX),
 	FIELD(clock.mtc_base, UINT64_MAX),
 	FIELD(clock.ratio, UINT64_MAX),
+	FIELD(clock.nominal, UINT64_MAX),
 	FIELD(clock.ctc16, UINT16_MAX),
 	FIELD(clock.last_mtc, UINT8_MAX),
 	FIELD(clock.cbr, UINT8_MAX),
@@ -131,8 +132,8 @@ struct pt_segment trace_points_segment(const struct trace_points *points, size_t
 	size_t at = points->items[index].words;
 	struct pt_segment segment = { .queue = queue };
 
+	pt_clock_init(&segment.clock, config); /* what does not change */
 	(void)are_good(points->words.items + at, points->words.count - at, &segment);
-	segment.clock.config = config;
 	return segment;
 }
 

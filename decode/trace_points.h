@@ -10,7 +10,7 @@
 
 enum {
 	TRACE_POINT_BYTES = 4 << 20, /* of trace from one point to the next */
-	TRACE_POINT_WORDS = 27,      /* of a point, and two more for each TSC offset */
+	TRACE_POINT_WORDS = 28,      /* of a point, and two more for each TSC offset */
 };
 
 struct trace_point {

@@ -27,6 +27,7 @@ static struct pt_segment make_segment(uint64_t from, uint64_t now)
 			   .mtc_cycles = 7,
 			   .mtc_base = 8,
 			   .ratio = 9,
+			   .nominal = 13,
 			   .ctc16 = 0xfff0,
 			   .last_mtc = 0xfe,
 			   .cbr = 0xfd,
@@ -155,11 +156,11 @@ static void impossible_words_are_refused(void **state)
 		{ 4, 33 },                  /* bits of code */
 		{ 10, UINT64_MAX / 2 },     /* crystal ticks */
 		{ 10, UINT64_MAX / 2 + 2 }, /* the same before the anchor */
-		{ 15, UINT16_MAX + 1 },     /* 16 bits of the crystal's count */
-		{ 16, 256 },                /* an MTC's payload */
-		{ 22, 255 },                /* a flag of the clock */
-		{ 26, PT_OFFSETS_MAX + 1 }, /* TSC offsets */
-		{ 26, 3 },                  /* more than there are words */
+		{ 16, UINT16_MAX + 1 },     /* 16 bits of the crystal's count */
+		{ 17, 256 },                /* an MTC's payload */
+		{ 23, 255 },                /* a flag of the clock */
+		{ 27, PT_OFFSETS_MAX + 1 }, /* TSC offsets */
+		{ 27, 3 },                  /* more than there are words */
 	};
 	struct pt_segment segment = make_segment(4096, 1000);
 	struct trace_points points = { 0 }, none = { 0 };
