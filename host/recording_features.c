@@ -12,9 +12,11 @@
 #include "host/build_ids.h"
 #include "host/cpu_model.h"
 #include "host/kernel_file.h"
+#include "host/tracing_data.h"
 
 /* Numbers that perf gave to features. */
 enum {
+	TRACING_DATA = 1,
 	BUILD_ID = 2,
 	HOSTNAME = 3,
 	OSRELEASE = 4,
@@ -29,6 +31,8 @@ enum {
 	PMU_MAPPINGS = 16,
 	SAMPLE_TIME = 21,
 	STRING_ALIGN = 64,
+	TRACEPOINT = 2, /* type of an event */
+	MAX_TRACEPOINTS = 16,
 };
 
 /* All of a section goes to memory; errors of it are seen when it is closed. */
@@ -229,14 +233,43 @@ static int add_build_ids(struct recording_features *features, const struct build
 	return r;
 }
 
+static bool is_tracepoint(const struct recording_event *event)
+{
+	uint32_t type;
+
+	memcpy(&type, event->attr, sizeof(type));
+	return type == TRACEPOINT;
+}
+
+/* perf opens no file with tracepoints but without their formats. */
+static int add_formats(struct recording_features *features, const struct roots *roots,
+		       const struct recording_facts *facts)
+{
+	const char *names[MAX_TRACEPOINTS];
+	size_t count = 0, size;
+	char *data;
+	int r;
+
+	for (size_t i = 0; i < facts->event_count && count < MAX_TRACEPOINTS; i++)
+		if (is_tracepoint(&facts->events[i]))
+			names[count++] = facts->events[i].name;
+	r = count ? tracing_data_make(roots, names, count, &data, &size) : -PTVM_NOT_FOUND;
+	if (!r)
+		features->items[features->count++] =
+			(struct recording_feature){ TRACING_DATA, data, size };
+	return r == -PTVM_NOT_FOUND ? 0 : r;
+}
+
 static int add_all(const struct roots *roots, const struct recording_facts *facts,
 		   struct recording_features *features)
 {
 	struct utsname name;
-	int r = facts->build_ids ? add_build_ids(features, facts->build_ids) : 0;
+	int r = add_formats(features, roots, facts);
 
 	if (uname(&name))
 		memset(&name, 0, sizeof(name));
+	if (!r && facts->build_ids)
+		r = add_build_ids(features, facts->build_ids);
 	if (!r)
 		r = add_string(features, HOSTNAME, name.nodename);
 	if (!r)

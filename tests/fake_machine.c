@@ -17,6 +17,8 @@ enum {
 	AUX_OVERWRITE = 2,
 	PT_TYPE = 8,
 	OWN_IDS = 1 << 20,
+	KVM_ENTRY_RAW = 36,
+	KVM_ENTRY_SAMPLE = 60 + KVM_ENTRY_RAW,
 };
 
 static void put(uint8_t *at, uint64_t value, size_t size)
@@ -77,6 +79,7 @@ static int machine_open(void *context, struct perf_event_attr *attr, pid_t tid, 
 	event->tid = tid;
 	event->is_open = true;
 	event->is_trace = attr->type == PT_TYPE;
+	event->point = attr->type == PERF_TYPE_TRACEPOINT ? attr->config : 0;
 	event->is_on = !attr->disabled;
 	return FAKE_MACHINE_FD + (int)machine->event_count++;
 }
@@ -334,6 +337,39 @@ static bool play_around(struct fake_machine *machine, struct fake_event *event,
 	return happen_aux(machine, event, 0, trace.size, AUX_OVERWRITE, record);
 }
 
+/* A sample of kvm_entry, as fake_past.c says what it looks like. */
+static void enter_guest(struct fake_machine *machine, struct fake_event *event,
+			const struct past_record *record)
+{
+	uint8_t data[KVM_ENTRY_SAMPLE] = { PERF_RECORD_SAMPLE };
+	uint8_t *raw = data + KVM_ENTRY_SAMPLE - KVM_ENTRY_RAW;
+
+	put(data + 6, sizeof(data), 2);
+	put(data + 8, event->id, 8);
+	put(data + 24, (uint32_t)record->pid, 4);
+	put(data + 28, (uint32_t)record->tid, 4);
+	put(data + 32, record->time, 8);
+	put(data + 40, (uint32_t)record->cpu, 8);
+	put(data + 48, 1, 8);
+	put(raw - 4, KVM_ENTRY_RAW, 4);
+	put(raw, FAKE_PAST_KVM_ENTRY, 2);
+	put(raw + 4, (uint32_t)record->tid, 4);
+	put(raw + 16, 0xfff0, 8);
+	if (!fake_kernel_record(&event->owner->kernel, data, sizeof(data)))
+		machine->unwritten++;
+}
+
+static void enter_guests(struct fake_machine *machine, const struct past_record *record)
+{
+	for (size_t i = 0; i < machine->event_count; i++) {
+		struct fake_event *event = &machine->events[i];
+
+		if (event->is_open && event->is_on && event->cpu == record->cpu &&
+		    event->tid == record->tid && event->point == FAKE_PAST_KVM_ENTRY)
+			enter_guest(machine, event, record);
+	}
+}
+
 static bool play_trace(struct fake_machine *machine, struct fake_event *event,
 		       const struct past_record *record)
 {
@@ -354,8 +390,12 @@ static bool play(struct fake_machine *machine, const struct past_record *record)
 
 	if (!event)
 		return true;
-	return record->type == FAKE_PAST_AUX ? play_trace(machine, event, record)
-					     : play_record(machine, event, record);
+	if (record->type != FAKE_PAST_AUX)
+		return play_record(machine, event, record);
+	if (!play_trace(machine, event, record))
+		return false;
+	enter_guests(machine, record);
+	return true;
 }
 
 static bool is_traced(const struct fake_machine *machine)

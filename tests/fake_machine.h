@@ -1,6 +1,7 @@
 /* A machine on which a recording happens once more: a kernel with as many perf events as a recorder
  * opens, and what the recording holds going into their rings, bit by bit, each time that somebody
- * waits for them. Events get the ids that they had, so that records find them. */
+ * waits for them. Events get the ids that they had, so that records find them. Whenever trace was
+ * handed out, so was a guest entered, which the tracepoint FAKE_PAST_KVM_ENTRY tells. */
 #pragma once
 
 #include <pthread.h>
@@ -24,6 +25,7 @@ struct fake_event {
 	int cpu;
 	pid_t tid;
 	bool is_open, is_trace, is_on;
+	uint64_t point;     /* number of a tracepoint; 0: none */
 	bool is_after_stop; /* its trace goes on at a PSB */
 };
 

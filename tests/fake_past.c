@@ -1,10 +1,12 @@
 #include "tests/fake_past.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/mapped_file.h"
 #include "decode/perf_data.h"
 #include "decode/perf_walk.h"
 
@@ -186,15 +188,18 @@ static void make_pmu(const struct perf_data *from, const struct fake_tree *tree)
 
 static void make_kernel(const struct perf_data *from, const struct fake_tree *tree)
 {
-	static const char *const files[] = { "kallsyms", "modules", "kcore" };
-	char *directory = realpath(from->directory, NULL);
-	char path[4096];
+	static const char *const names[] = { "kallsyms", "modules", "kcore" };
+	char path[PATH_MAX], name[32];
+	struct bytes file;
 
-	for (size_t i = 0; directory && i < sizeof(files) / sizeof(files[0]); i++) {
-		(void)snprintf(path, sizeof(path), "%s/kcore_dir/%s", directory, files[i]);
-		fake_tree_link(tree, path, "proc/%s", files[i]);
+	for (size_t i = 0; from->directory && i < sizeof(names) / sizeof(names[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/kcore_dir/%s", from->directory, names[i]);
+		(void)snprintf(name, sizeof(name), "proc/%s", names[i]);
+		if (mapped_file_open(path, &file, NULL))
+			continue;
+		fake_tree_bytes(tree, file.data, file.size, name);
+		mapped_file_close(&file);
 	}
-	free(directory);
 }
 
 /* Of a COMM from before the recording. */
@@ -246,6 +251,39 @@ static void make_processes(const struct perf_data *from, const struct fake_tree 
 	free(text);
 }
 
+/* Of tracefs. */
+static void make_points(const struct fake_tree *tree)
+{
+	static const char *const names[] = { "kvm_entry", "kvm_exit", "kvm_write_tsc_offset" };
+	char text[1000];
+
+	fake_tree_file(tree,
+		       "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+		       "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+		       "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+		       "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n",
+		       "sys/kernel/tracing/events/header_page");
+	fake_tree_file(tree, "# compressed entry header\n",
+		       "sys/kernel/tracing/events/header_event");
+	for (unsigned i = 0; i < 3; i++) {
+		(void)snprintf(text, sizeof(text), "%u\n", FAKE_PAST_KVM_ENTRY + i);
+		fake_tree_file(tree, text, "sys/kernel/tracing/events/kvm/%s/id", names[i]);
+		(void)snprintf(
+			text, sizeof(text),
+			"name: %s\nID: %u\nformat:\n"
+			"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+			"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+			"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;"
+			"\tsigned:0;\n"
+			"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+			"\tfield:unsigned int vcpu_id;\toffset:8;\tsize:4;\tsigned:0;\n"
+			"\tfield:unsigned long rip;\toffset:16;\tsize:8;\tsigned:0;\n\n"
+			"print fmt: \"vcpu %%u, rip 0x%%lx\", REC->vcpu_id, REC->rip\n",
+			names[i], FAKE_PAST_KVM_ENTRY + i);
+		fake_tree_file(tree, text, "sys/kernel/tracing/events/kvm/%s/format", names[i]);
+	}
+}
+
 void fake_past_tree(const struct fake_past *past, const struct fake_tree *tree)
 {
 	fake_tree_file(tree, "0-1\n", "sys/devices/system/cpu/online");
@@ -255,6 +293,7 @@ void fake_past_tree(const struct fake_past *past, const struct fake_tree *tree)
 		       "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n"
 		       "model name\t: a CPU\nstepping\t: 4\n",
 		       "proc/cpuinfo");
+	make_points(tree);
 	make_pmu(past->from, tree);
 	make_kernel(past->from, tree);
 	make_processes(past->from, tree);

@@ -10,7 +10,7 @@
 #include "decode/time_conv.h"
 #include "tests/fake_tree.h"
 
-enum { FAKE_PAST_CPUS = 8, FAKE_PAST_AUX = 11 };
+enum { FAKE_PAST_CPUS = 8, FAKE_PAST_AUX = 11, FAKE_PAST_KVM_ENTRY = 115 };
 
 /** A record of the kernel. */
 struct past_record {

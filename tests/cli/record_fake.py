@@ -79,6 +79,16 @@ def perf_gives_the_same_answers(bench):
         assert_same("perf", bench.record(*options, *THREADS, step=step)[0])
 
 
+def samples_of_tracepoints_lie_beside_the_trace(bench):
+    made, _ = bench.record("--kvm-events", "-m", "64K,64K", *THREADS)
+    assert_same(PTVM, made)
+    if shutil.which("perf"):
+        told = questions.lines(["perf", "script", "--no-itrace", "-F", "event,trace", "-i", made])
+        assert told == ["kvm:kvm_entry: vcpu 0, rip 0xfff0"] * 8, told
+        without = [[line for line in of_cpu if line != "0 [unknown]"] for of_cpu in code("perf", made)]
+        assert without == code("perf", SAMPLE), "perf finds something else"
+
+
 def a_snapshot_is_the_end_of_the_trace(bench):
     made, _ = bench.record("-Se", "-m", "64K,4K", *THREADS)
     for program in [PTVM, "perf"] if shutil.which("perf") else [PTVM]:
@@ -142,7 +152,8 @@ def killed_at_any_write_it_decodes_up_to_there(bench):
     assert [len(of_cpu) for of_cpu in found] == [len(of_cpu) for of_cpu in whole], "the last has not all"
 
 
-TESTS = [rings_of_any_size_give_the_same_answers, perf_gives_the_same_answers, a_snapshot_is_the_end_of_the_trace,
+TESTS = [rings_of_any_size_give_the_same_answers, perf_gives_the_same_answers,
+         samples_of_tracepoints_lie_beside_the_trace, a_snapshot_is_the_end_of_the_trace,
          a_machine_that_does_not_wait_loses_trace, killed_at_any_write_it_decodes_up_to_there]
 
 
