@@ -353,7 +353,9 @@ static int complete_header(const struct recording_out *out, uint64_t data_end,
 	if (pread(out->fd, &header, sizeof(header), 0) != sizeof(header))
 		return ptvm_fail_errno(error, "cannot read the recording");
 	header.data.size = data_end - out->start;
-	header.features[0] |= (uint64_t)1 << FEATURE_AUXTRACE;
+	/* A recorder that was killed may have said beforehand what it never wrote. */
+	memset(header.features, 0, sizeof(header.features));
+	header.features[0] = (uint64_t)1 << FEATURE_AUXTRACE;
 	for (size_t i = 0; i < count; i++)
 		header.features[features[i].number / 64] |= (uint64_t)1 << features[i].number % 64;
 	if (pwrite(out->fd, &header, sizeof(header), 0) != sizeof(header))

@@ -3,13 +3,23 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "decode/base/cleanup.h"
 #include "decode/base/vec.h"
 #include "decode/perf_file.h"
 #include "decode/perf_header.h"
 #include "decode/perf_walk.h"
+#include "host/kvm_points.h"
 #include "host/recording_out.h"
+#include "host/tracing_data.h"
 
-enum { SIZE_FIELD = 8, ALIGN = 8 };
+enum {
+	SIZE_FIELD = 8,
+	ALIGN = 8,
+	TRACEPOINT = 2,
+	TRACING_DATA = 1,
+	HEADER_SIZE = 104,
+	ATTRS_FIELD = 24
+};
 
 /* The last piece of trace, of which not all was written. */
 struct cut_piece {
@@ -42,6 +52,9 @@ static int take_stock(const struct perf_data *data, struct recording_out *out,
 
 	perf_walk_init(&walk, data, &arena);
 	while (!(r = perf_walk_next(&walk, &item))) {
+		/* What was unpacked lies where the record does that it was packed into. */
+		if (item.file_offset < out->end)
+			continue;
 		if (item.type == PERF_AUXTRACE)
 			r = take_trace(&item, out, cut);
 		else
@@ -54,8 +67,51 @@ static int take_stock(const struct perf_data *data, struct recording_out *out,
 	return r == -PTVM_END ? 0 : r;
 }
 
-static int complete(const struct perf_data *data, struct recording_out *out,
-		    struct ptvm_error *error)
+static bool is_kvm_point(uint64_t id, const uint64_t ids[KVM_POINT_COUNT])
+{
+	for (size_t i = 0; i < KVM_POINT_COUNT; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+/* Has the recording tracepoints, and this kernel the same? */
+static bool knows_points(const struct roots *roots, const struct perf_data *data)
+{
+	uint64_t ids[KVM_POINT_COUNT];
+	size_t count = 0;
+
+	if (kvm_points_read(roots, ids, NULL))
+		return false;
+	for (size_t i = 0; i < data->events.count; i++) {
+		if (data->events.items[i].type != TRACEPOINT)
+			continue;
+		if (!is_kvm_point(data->events.items[i].config, ids))
+			return false;
+		count++;
+	}
+	return count;
+}
+
+/* perf opens no file with tracepoints but without their formats: on the machine that recorded they
+ * are those of its kernel. */
+static int finish(const struct roots *roots, const struct perf_data *data,
+		  struct recording_out *out, struct ptvm_error *error)
+{
+	struct recording_feature formats = { .number = TRACING_DATA };
+	_cleanup_free_ char *text = NULL;
+	int r = knows_points(roots, data) ? tracing_data_make(roots, kvm_point_names,
+							      KVM_POINT_COUNT, &text, &formats.size)
+					  : -PTVM_NOT_FOUND;
+
+	formats.data = text;
+	if (r && r != -PTVM_NOT_FOUND)
+		return r;
+	return recording_out_finish(out, &formats, r ? 0 : 1, error);
+}
+
+static int complete(const struct roots *roots, const struct perf_data *data,
+		    struct recording_out *out, struct ptvm_error *error)
 {
 	struct cut_piece cut = { 0 };
 	int r = take_stock(data, out, &cut);
@@ -67,26 +123,51 @@ static int complete(const struct perf_data *data, struct recording_out *out,
 		return ptvm_fail_errno(error, "%s", data->file_path);
 	if (ftruncate(out->fd, (off_t)out->end))
 		return ptvm_fail_errno(error, "%s", data->file_path);
-	return recording_out_finish(out, NULL, 0, error);
+	return finish(roots, data, out, error);
 }
 
-static int repair(const struct perf_data *data, struct ptvm_error *error)
+/* Is all that is to stay before the data? What is behind them is written anew. */
+static bool is_in_order(const struct perf_data *data)
+{
+	uint64_t offset, size, attrs, attrs_size;
+
+	if (!bytes_read(data->file, ATTRS_FIELD, 8, &attrs) ||
+	    !bytes_read(data->file, ATTRS_FIELD + 8, 8, &attrs_size) ||
+	    data->data_offset > data->file.size || data->data_offset < HEADER_SIZE ||
+	    attrs > data->data_offset || attrs_size > data->data_offset - attrs)
+		return false;
+	for (size_t i = 0; i < data->events.count; i++) {
+		const struct bytes attr = data->events.items[i].attr;
+
+		offset = load_le(attr.data + attr.size, 8);
+		size = load_le(attr.data + attr.size + 8, 8);
+		if (offset > data->data_offset || size > data->data_offset - offset)
+			return false;
+	}
+	return true;
+}
+
+static int repair(const struct roots *roots, const struct perf_data *data, struct ptvm_error *error)
 {
 	struct recording_out out = { .lock = PTHREAD_MUTEX_INITIALIZER };
 	int r;
 
 	if (data->data_size)
 		return 0;
+	if (!is_in_order(data))
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "%s: the header points to places behind the data",
+				 data->file_path);
 	out.start = out.end = data->data_offset;
 	out.fd = open(data->file_path, O_RDWR | O_CLOEXEC);
 	if (out.fd < 0)
 		return ptvm_fail_errno(error, "%s", data->file_path);
-	r = complete(data, &out, error);
+	r = complete(roots, data, &out, error);
 	recording_out_close(&out);
 	return r;
 }
 
-int recording_repair(const char *path, struct ptvm_error *error)
+int recording_repair(const struct roots *roots, const char *path, struct ptvm_error *error)
 {
 	struct perf_data data = { 0 };
 	int r = perf_file_open(path, &data, error);
@@ -99,7 +180,7 @@ int recording_repair(const char *path, struct ptvm_error *error)
 			      "complete",
 			      path);
 	if (!r)
-		r = repair(&data, error);
+		r = repair(roots, &data, error);
 	perf_data_close(&data);
 	return r;
 }
