@@ -19,8 +19,8 @@
 
 enum {
 	MSR_VMX_MISC = 0x485,
-	VMX_MISC_PT = 1 << 14,        /* PT may run while in VMX operation */
-	AUX_KIB_PER_CPU = 16 * 1024 + 512, /* what a recording takes by default, trace and sideband */
+	VMX_MISC_PT = 1 << 14,             /* PT may run while in VMX operation */
+	AUX_KIB_PER_CPU = 16 * 1024 + 512, /* a recording takes: trace and records */
 	LEAST_FREE_MIB = 1024,
 };
 
