@@ -195,15 +195,26 @@ static void the_rest_is_kept_as_it_is(void **state)
 {
 	const struct record_options *o = &bench.options;
 
-	assert_int_equal(parse("-t 1 -e intel_pt//k --filter x --via agent -o out --kvm-events "
-			       "--per-thread --control fd:3"),
-			 0);
+	assert_int_equal(
+		parse("--domain d -e intel_pt//k --filter x --via agent -o out --kvm-events "
+		      "--per-thread --control fd:3"),
+		0);
 	assert_string_equal(o->event, "intel_pt//k");
 	assert_string_equal(o->filter, "x");
 	assert_string_equal(o->via, "agent");
 	assert_string_equal(o->output, "out");
 	assert_string_equal(o->control, "fd:3");
 	assert_true(o->has_kvm_events && o->is_per_thread);
+}
+
+static void a_way_leads_to_one_guest(void **state)
+{
+	assert_refused("-p 1,2 --via mount=/x",
+		       "--via mount=/x leads to one guest, and 2 are named");
+	assert_refused("-t 1 --via agent",
+		       "which guest? name it with --domain, or a way to it with --via");
+	assert_int_equal(parse("-p 1 --via mount=/x"), 0);
+	assert_int_equal(parse("-t 1 --via none"), 0);
 }
 
 static void a_command_begins_where_options_end(void **state)
@@ -243,6 +254,7 @@ int main(void)
 		TEST(times_are_read_with_their_units),
 		TEST(the_size_of_a_recording_can_be_limited),
 		TEST(the_rest_is_kept_as_it_is),
+		TEST(a_way_leads_to_one_guest),
 		TEST(a_command_begins_where_options_end),
 		TEST(what_is_no_option_is_told),
 	};
