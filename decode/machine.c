@@ -43,6 +43,7 @@ static void machine_free(struct machine *machine)
 	if (!machine)
 		return;
 	image_free(&machine->image);
+	label_table_free(&machine->labels);
 	text_pokes_free(&machine->pokes);
 	symbols_free(&machine->symbols);
 	free_ranges(&machine->maps);
@@ -387,4 +388,33 @@ void machine_symbol(struct machine *machine, int32_t pid, uint64_t address, uint
 		kernel_symbol(machine, address, time, ret);
 	else
 		user_symbol(machine, pid, address, time, ret);
+}
+
+static void load_labels(struct machine *machine)
+{
+	const struct symbols *symbols = &machine->symbols;
+	uint64_t start = symbols_address(symbols, "__start___jump_table");
+	uint64_t end = symbols_address(symbols, "__stop___jump_table");
+	uint64_t text = symbols_address(symbols, "_stext");
+	uint64_t text_end = symbols_address(symbols, "_etext");
+	size_t left = 0;
+	const uint8_t *data = start ? image_find(&machine->image, start, &left) : NULL;
+
+	if (!data || end <= start || end - start > left || text_end <= text)
+		return;
+	if (label_table_read((struct bytes){ data, end - start }, start, text, text_end,
+			     &machine->labels))
+		label_table_free(&machine->labels);
+}
+
+const struct label_table *machine_labels(struct machine *machine)
+{
+	if (!atomic_load_explicit(&machine->labels_are_loaded, memory_order_acquire)) {
+		(void)pthread_mutex_lock(&machine->lock);
+		if (!atomic_load_explicit(&machine->labels_are_loaded, memory_order_relaxed))
+			load_labels(machine);
+		atomic_store_explicit(&machine->labels_are_loaded, true, memory_order_release);
+		(void)pthread_mutex_unlock(&machine->lock);
+	}
+	return machine->labels.count ? &machine->labels : NULL;
 }

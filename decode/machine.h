@@ -96,5 +96,11 @@ void machine_symbol(struct machine *machine, int32_t pid, uint64_t address, uint
 /** The kernel address of a symbol, 0 if unknown (linear search is fine). */
 uint64_t machine_symbol_address(const struct machine *machine, const char *name);
 
+struct label_table;
+
+/** The kernel's own table of jump labels; NULL where it is not among what is known of its memory.
+ */
+const struct label_table *machine_labels(struct machine *machine);
+
 /** Whether the kernel has code at all (false: only "no code" gaps are possible in it). */
 bool machine_has_kernel(const struct machine *machine);

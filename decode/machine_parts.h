@@ -7,6 +7,7 @@
 #include "decode/base/bytes.h"
 #include "decode/dso.h"
 #include "decode/history.h"
+#include "decode/label_table.h"
 #include "decode/machine.h"
 #include "decode/modules.h"
 #include "decode/process.h"
@@ -57,6 +58,8 @@ struct machine {
 		size_t count, room;
 	} notes;
 	bool no_kernel_noted;
+	struct label_table labels;
+	atomic_bool labels_are_loaded;
 };
 
 /** Tell the user something. While loading, or with the lock held. */

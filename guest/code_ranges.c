@@ -8,7 +8,7 @@
 #include "decode/symbols.h"
 
 /* A hole as large as NEAR is copied rather than described. */
-enum { PAGE = 4096, NEAR = 16 * PAGE };
+enum { PAGE = 4096, NEAR = 16 * PAGE, LABELS_MAX = 4 << 20 };
 
 int code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end)
 {
@@ -54,6 +54,17 @@ static int add_symbols(const struct symbols *symbols, struct code_ranges *ranges
 	return r;
 }
 
+/* With the table of jump labels it is known for sure what of the code may change. */
+static int add_labels(const struct symbols *symbols, struct code_ranges *ranges)
+{
+	uint64_t start = symbols_address(symbols, "__start___jump_table");
+	uint64_t end = symbols_address(symbols, "__stop___jump_table");
+
+	if (start < ranges->kernel_start || end <= start || end - start > LABELS_MAX)
+		return 0;
+	return code_ranges_add(ranges, start, end + 1);
+}
+
 int code_ranges_find(const struct symbols *symbols, const struct modules *modules,
 		     struct code_ranges *ret, struct ptvm_error *error)
 {
@@ -68,6 +79,8 @@ int code_ranges_find(const struct symbols *symbols, const struct modules *module
 				 start, end);
 	ret->kernel_start = start;
 	r = code_ranges_add(ret, start, end);
+	if (!r)
+		r = add_labels(symbols, ret);
 	for (size_t i = 0; i < modules->count && !r; i++)
 		r = code_ranges_add(ret, modules->items[i].start, modules->items[i].end);
 	if (!r)

@@ -48,6 +48,28 @@ static void kernel_text_is_whole_pages(void **state)
 	code_ranges_free(&ranges);
 }
 
+static void the_table_of_jump_labels_comes_with_the_text(void **state)
+{
+	struct code_ranges ranges;
+
+	assert_int_equal(find(KERNEL "ffffffff82001010 D __start___jump_table\n"
+				     "ffffffff82003000 D __stop___jump_table\n",
+			      "", &ranges),
+			 0);
+	assert_int_equal(ranges.count, 2);
+	assert_range(&ranges, 1, 0xffffffff82001000, 0xffffffff82004000);
+	code_ranges_free(&ranges);
+}
+
+static void a_table_without_an_end_is_left_out(void **state)
+{
+	struct code_ranges ranges;
+
+	assert_int_equal(find(KERNEL "ffffffff82001010 D __start___jump_table\n", "", &ranges), 0);
+	assert_int_equal(ranges.count, 1);
+	code_ranges_free(&ranges);
+}
+
 static void modules_that_are_near_make_one_range(void **state)
 {
 	struct code_ranges ranges;
@@ -108,6 +130,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernel_text_is_whole_pages),
 		cmocka_unit_test(modules_that_are_near_make_one_range),
+		cmocka_unit_test(the_table_of_jump_labels_comes_with_the_text),
+		cmocka_unit_test(a_table_without_an_end_is_left_out),
 		cmocka_unit_test(code_that_is_no_module_is_known_by_its_symbols),
 		cmocka_unit_test(the_end_of_the_address_space_is_no_trap),
 		cmocka_unit_test(a_kernel_without_text_is_refused),
