@@ -87,17 +87,13 @@ enum { PT_TIP_PGD_BYTE = 0x01, PT_TIP_BYTE = 0x0d, PT_TIP_PGE_BYTE = 0x11, PT_FU
  * IPBytes, of which 5 and 7 are reserved (SDM table "FUP/TIP IP Reconstruction"). */
 static inline unsigned pt_ip_packet_size(uint8_t byte)
 {
-#define SIZES(opcode)                                                                              \
-	[opcode] = 1, [opcode | 1 << 5] = 3, [opcode | 2 << 5] = 5, [opcode | 3 << 5] = 7,         \
-	[opcode | 4 << 5] = 7, [opcode | 6 << 5] = 9
-	static const uint8_t sizes[256] = {
-		SIZES(PT_TIP_PGD_BYTE),
-		SIZES(PT_TIP_BYTE),
-		SIZES(PT_TIP_PGE_BYTE),
-		SIZES(PT_FUP_BYTE),
+	static const uint8_t sizes[32][8] = {
+		[PT_TIP_PGD_BYTE] = { 1, 3, 5, 7, 7, 0, 9 },
+		[PT_TIP_BYTE] = { 1, 3, 5, 7, 7, 0, 9 },
+		[PT_TIP_PGE_BYTE] = { 1, 3, 5, 7, 7, 0, 9 },
+		[PT_FUP_BYTE] = { 1, 3, 5, 7, 7, 0, 9 },
 	};
-#undef SIZES
-	return sizes[byte];
+	return sizes[byte & 31][byte >> 5];
 }
 
 /** The last IP of the stream, against which IP packets are compressed. Zero it at a PSB. */
@@ -112,11 +108,9 @@ struct pt_last_ip {
 static inline uint64_t pt_ip_update(struct pt_last_ip *last, unsigned ipbytes, uint64_t payload)
 {
 	static const uint64_t updated[8] = {
-		[1] = 0xffff,
-		[2] = 0xffffffff,
+		[1] = 0xffff,         [2] = 0xffffffff,
 		[3] = UINT64_MAX, /* bit 47 goes on to the left */
-		[4] = 0xffffffffffff,
-		[6] = UINT64_MAX,
+		[4] = 0xffffffffffff, [6] = UINT64_MAX,
 	};
 	uint64_t mask = updated[ipbytes & 7];
 
