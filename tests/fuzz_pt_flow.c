@@ -1,5 +1,6 @@
-/* Any bytes as the trace of a fixed simulated host and its guests: the flow comes to an end. The
- * first byte chooses how the trace was made and how it is cut into spans. */
+/* Any bytes as the trace of a fixed simulated host and its guests: the flow comes to an end, and is
+ * counted as it is listed. The first byte chooses how the trace was made and how it is cut into
+ * spans. */
 #include <stdlib.h>
 
 #include "tests/flow_bench.h"
@@ -21,6 +22,19 @@ static void make_machines(struct machines *ret)
 	sim_vm_free(&vm);
 }
 
+static void assert_counted(const struct aux_queue *queue, const struct pt_config *config,
+			   const struct machines *machines)
+{
+	struct bench_count listed, counted;
+
+	bench_count(queue, config, machines, false, &listed);
+	bench_count(queue, config, machines, true, &counted);
+	if (counted.insns != listed.insns || counted.gaps.count != listed.gaps.count)
+		abort();
+	bench_list_free(&listed.gaps);
+	bench_list_free(&counted.gaps);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct sim_options options = sim_options_plain(1);
@@ -40,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bench_queue_add(&queue, data + 1, middle - 1, false);
 	bench_queue_add(&queue, data + middle, size - middle, data[0] & 0x80);
 	bench_decode(&queue.queue, &config, &machines, size / 4, NULL);
+	assert_counted(&queue.queue, &config, &machines);
 	bench_queue_free(&queue);
 	machines_free(&machines);
 	return 0;
