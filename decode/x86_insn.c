@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "decode/base/error.h"
+#include "decode/x86_common.h"
 
 static int init_decoder(ZydisDecoder *decoder, unsigned bits)
 {
@@ -76,7 +77,8 @@ static uint64_t branch_target(const ZydisDecodedInstruction *insn, uint64_t ip, 
 	return insn->operand_width == 16 ? target & 0xffff : target & 0xffffffff;
 }
 
-int insn_read(const uint8_t *bytes, size_t size, uint64_t ip, unsigned bits, struct insn *ret)
+int insn_disassemble(const uint8_t *bytes, size_t size, uint64_t ip, unsigned bits,
+		     struct insn *ret)
 {
 	ZydisDecodedInstruction insn;
 	ZydisDecoder decoder;
@@ -99,4 +101,11 @@ int insn_read(const uint8_t *bytes, size_t size, uint64_t ip, unsigned bits, str
 	if (ret->class == INSN_JMP || ret->class == INSN_CALL || ret->class == INSN_JCC)
 		ret->target = branch_target(&insn, ip, bits);
 	return 0;
+}
+
+int insn_read(const uint8_t *bytes, size_t size, uint64_t ip, unsigned bits, struct insn *ret)
+{
+	if (bits == 64 && x86_common_read(bytes, size, ip, ret))
+		return 0;
+	return insn_disassemble(bytes, size, ip, bits, ret);
 }

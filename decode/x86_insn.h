@@ -50,6 +50,10 @@ struct insn {
  */
 int insn_read(const uint8_t *bytes, size_t size, uint64_t ip, unsigned bits, struct insn *ret);
 
+/** The same by the disassembler alone, which insn_read() asks when an instruction is not common. */
+int insn_disassemble(const uint8_t *bytes, size_t size, uint64_t ip, unsigned bits,
+		     struct insn *ret);
+
 /** Where the instruction after this one is. */
 static inline uint64_t insn_next(const struct insn *insn)
 {
