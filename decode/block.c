@@ -113,7 +113,19 @@ struct draft {
 	uint64_t pushes[BLOCK_MAX_INSNS];
 	unsigned count, push_count;
 	uint64_t from_ns, to_ns;
+	struct code_view view; /* of the last instruction, from view_ip */
+	uint64_t view_ip;
 };
+
+/* Its arrays are filled as far as they count. */
+static void draft_begin(struct draft *draft, uint64_t from_ns, uint64_t to_ns)
+{
+	draft->count = draft->push_count = 0;
+	draft->from_ns = from_ns;
+	draft->to_ns = to_ns;
+	draft->view.left = 0;
+	draft->view_ip = 0;
+}
 
 /* Bytes of one instruction; those that lie in two pieces of the image are put together. */
 static int code_bytes(struct code *code, const struct code_space *space, uint64_t ip,
@@ -144,16 +156,23 @@ static int code_bytes(struct code *code, const struct code_space *space, uint64_
 static int read_insn(struct code *code, const struct code_space *space, uint64_t ip,
 		     uint64_t time_ns, struct draft *draft, struct insn *ret)
 {
-	struct code_view view;
-	int r;
+	struct code_view *view = &draft->view;
+	uint64_t on = ip - draft->view_ip;
+	int r = 0;
 
-	r = code_bytes(code, space, ip, time_ns, &view);
+	if (on < view->left && view->left - on >= INSN_MAX_SIZE) {
+		view->data += on;
+		view->left -= on;
+	} else {
+		r = code_bytes(code, space, ip, time_ns, view);
+	}
+	draft->view_ip = ip;
 	if (!r)
-		r = insn_read(view.data, view.left, ip, space->bits, ret);
+		r = insn_read(view->data, view->left, ip, space->bits, ret);
 	if (r)
 		return r;
-	draft->from_ns = draft->from_ns > view.from ? draft->from_ns : view.from;
-	draft->to_ns = draft->to_ns < view.to ? draft->to_ns : view.to;
+	draft->from_ns = draft->from_ns > view->from ? draft->from_ns : view->from;
+	draft->to_ns = draft->to_ns < view->to ? draft->to_ns : view->to;
 	return 0;
 }
 
@@ -247,11 +266,12 @@ static bool has_site(const struct code *code, const struct block *block)
 static struct block *build(struct code *code, struct code_space *space, uint64_t ip,
 			   uint64_t time_ns)
 {
-	struct draft draft = { .count = 0, .to_ns = UINT64_MAX };
+	struct draft draft;
 	struct block *block;
 	enum block_end end;
 	uint64_t next = ip;
 
+	draft_begin(&draft, 0, UINT64_MAX);
 	end = gather(code, space, ip, time_ns, &draft, &next);
 	/* code may turn up later, when a file is mapped: absence holds now only */
 	if (end == BLOCK_NO_CODE && space->pid >= 0) {
@@ -351,14 +371,14 @@ static bool patch_insn(struct code *code, struct insn *insn, uint64_t to)
 
 struct block *block_variant(struct code *code, struct block *block, unsigned index, uint64_t to)
 {
-	struct draft draft = { .count = index + 1,
-			       .from_ns = block->from_ns,
-			       .to_ns = block->to_ns };
+	struct draft draft;
 	struct block *variant;
 
 	for (variant = block->variants; variant; variant = variant->variants)
 		if (variant->count == index + 1 && variant->next == to)
 			return variant;
+	draft_begin(&draft, block->from_ns, block->to_ns);
+	draft.count = index + 1;
 	memcpy(draft.insns, block->insns, draft.count * sizeof(*draft.insns));
 	for (unsigned i = 0; i <= index; i++)
 		note_push(&draft, &draft.insns[i]);
