@@ -1,0 +1,238 @@
+#include "host/record_loop.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "host/record_options.h"
+#include "host/recorder.h"
+#include "tests/fake_machine.h"
+
+struct bench {
+	struct fake_tree tree;
+	struct fake_machine machine;
+	struct record_options options;
+	struct recorder recorder;
+	struct record_loop loop;
+	struct trace_loss loss;
+	struct ptvm_error error;
+	char output[100], control[100], ack[100], fifos[220];
+	int commands, answers; /* ends of the FIFOs that a user has */
+	sigset_t mask;
+};
+
+static struct bench bench;
+
+static int set_up(void **state)
+{
+	const char *sample = getenv("PTVM_SAMPLE");
+
+	memset(&bench, 0, sizeof(bench));
+	assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &bench.mask), 0);
+	fake_tree_init(&bench.tree);
+	assert_int_equal(
+		fake_machine_init(&bench.machine, sample ? sample : "examples/vm-small", NULL), 0);
+	fake_past_tree(&bench.machine.past, &bench.tree);
+	(void)snprintf(bench.output, sizeof(bench.output), "%s/rec", bench.tree.path);
+	(void)snprintf(bench.control, sizeof(bench.control), "%s/control", bench.tree.path);
+	(void)snprintf(bench.ack, sizeof(bench.ack), "%s/ack", bench.tree.path);
+	(void)snprintf(bench.fifos, sizeof(bench.fifos), "fifo:%s,%s", bench.control, bench.ack);
+	assert_int_equal(mkfifo(bench.control, 0600), 0);
+	assert_int_equal(mkfifo(bench.ack, 0600), 0);
+	bench.commands = open(bench.control, O_RDWR | O_NONBLOCK);
+	bench.answers = open(bench.ack, O_RDWR | O_NONBLOCK);
+	return 0;
+}
+
+/* Opens all by a command line, which ends with NULL. */
+static void begin(const char *const *words)
+{
+	static char copies[16][200], *argv[16], verb[] = "record";
+	int argc = 0;
+
+	for (; words[argc]; argc++) {
+		(void)snprintf(copies[argc], sizeof(copies[argc]), "%s", words[argc]);
+		argv[argc] = copies[argc];
+	}
+	argv[argc] = NULL;
+	assert_int_equal(record_options_parse(argc, argv, &bench.options, NULL), 0);
+	bench.options.output = bench.output;
+	bench.loop = (struct record_loop){ .recorder = &bench.recorder,
+					   .options = &bench.options,
+					   .verb = verb,
+					   .signals = record_loop_signals(NULL),
+					   .wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+					   .control = control_fifo_none() };
+	assert_int_equal(control_fifo_open(bench.fifos, &bench.loop.control, NULL), 0);
+	if (bench.options.command)
+		assert_int_equal(
+			workload_prepare(&bench.loop.workload, bench.options.command, NULL), 0);
+	bench.recorder = (struct recorder){ .roots = &bench.tree.roots,
+					    .kernel = &bench.machine.table,
+					    .options = &bench.options,
+					    .wake_fd = bench.loop.wake };
+	assert_int_equal(recorder_open(&bench.recorder, &bench.error), 0);
+}
+
+#define BEGIN(...) begin((const char *const[]){ "record", "-m", "64K,32K", __VA_ARGS__, NULL })
+
+static int tear_down(void **state)
+{
+	const struct timespec now = { 0 };
+	sigset_t all;
+
+	(void)recorder_finish(&bench.recorder, &bench.loss, NULL);
+	trace_loss_free(&bench.loss);
+	recorder_free(&bench.recorder);
+	workload_end(&bench.loop.workload);
+	control_fifo_close(&bench.loop.control);
+	(void)close(bench.loop.signals);
+	(void)close(bench.loop.wake);
+	(void)close(bench.commands);
+	(void)close(bench.answers);
+	record_options_free(&bench.options);
+	(void)sigfillset(&all);
+	while (sigtimedwait(&all, NULL, &now) > 0)
+		;
+	(void)sigprocmask(SIG_SETMASK, &bench.mask, NULL);
+	fake_machine_deinit(&bench.machine);
+	fake_tree_deinit(&bench.tree);
+	return 0;
+}
+
+static void command(const char *text)
+{
+	assert_int_equal(write(bench.commands, text, strlen(text)), strlen(text));
+}
+
+static void assert_answers(size_t count)
+{
+	char text[64];
+
+	assert_int_equal(read(bench.answers, text, sizeof(text)), 4 * count);
+	assert_memory_equal(text, "ack\nack\nack\nack\n", 4 * count);
+}
+
+static int run(void)
+{
+	return record_loop_run(&bench.loop, &bench.error);
+}
+
+static void a_signal_ends_it(void **state)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+
+	BEGIN("-t", "113");
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		bench.loop.is_over = false;
+		assert_int_equal(kill(getpid(), numbers[i]), 0);
+		assert_int_equal(run(), 0);
+		assert_true(bench.loop.is_over);
+	}
+	assert_true(bench.recorder.is_written);
+}
+
+static void commands_are_carried_out_and_answered(void **state)
+{
+	BEGIN("-t", "113", "-D", "-1", "--control", "fd:0");
+	command("ping\nnonsense\nenable\ndisable\nstop\n");
+	assert_int_equal(run(), 0);
+	assert_answers(4);
+	assert_true(bench.recorder.is_written);
+	assert_false(bench.recorder.tracer.is_on);
+}
+
+static void nothing_is_traced_before_it_is_enabled(void **state)
+{
+	BEGIN("-t", "113", "-D", "-1", "--control", "fd:0");
+	command("ping\nstop\n");
+	assert_int_equal(run(), 0);
+	assert_false(bench.recorder.is_written);
+	assert_false(bench.recorder.tracer.is_on);
+}
+
+static void snapshots_come_by_signal_and_by_command(void **state)
+{
+	BEGIN("-t", "113", "-S");
+	assert_int_equal(kill(getpid(), SIGUSR2), 0);
+	command("snapshot\nstop\n");
+	assert_int_equal(run(), 0);
+	assert_int_equal(bench.recorder.snapshots, 2);
+	assert_answers(2);
+}
+
+static void a_full_trace_takes_no_snapshots(void **state)
+{
+	BEGIN("-t", "113");
+	assert_int_equal(kill(getpid(), SIGUSR2), 0);
+	command("stop\n");
+	assert_int_equal(run(), 0);
+	assert_int_equal(bench.recorder.snapshots, 0);
+}
+
+static void it_lasts_as_long_as_the_command(void **state)
+{
+	BEGIN("-t", "113", "--", "sh", "-c", "exit 5");
+	assert_int_equal(run(), 0);
+	assert_int_equal(bench.loop.exit_status, 5);
+}
+
+static void a_command_that_is_not_there_ends_it(void **state)
+{
+	BEGIN("-t", "113", "--", "no-such-command-anywhere");
+	assert_int_equal(run(), -PTVM_NOT_FOUND);
+	assert_string_equal(bench.error.message,
+			    "no-such-command-anywhere: No such file or directory");
+}
+
+static void it_lasts_as_long_as_was_said(void **state)
+{
+	BEGIN("-t", "113", "--duration", "1ms");
+	assert_int_equal(run(), 0);
+	assert_true(bench.loop.begun_ms > 0);
+}
+
+static void it_ends_with_the_threads(void **state)
+{
+	BEGIN("-t", "999");
+	assert_int_equal(run(), 0);
+	assert_true(bench.loop.is_over);
+}
+
+static void it_ends_when_nothing_drains_any_more(void **state)
+{
+	BEGIN("-t", "113", "--max-size", "1K");
+	assert_int_equal(run(), 0);
+	assert_true(bench.loop.is_over);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_signal_ends_it),
+		TEST(commands_are_carried_out_and_answered),
+		TEST(nothing_is_traced_before_it_is_enabled),
+		TEST(snapshots_come_by_signal_and_by_command),
+		TEST(a_full_trace_takes_no_snapshots),
+		TEST(it_lasts_as_long_as_the_command),
+		TEST(a_command_that_is_not_there_ends_it),
+		TEST(it_lasts_as_long_as_was_said),
+		TEST(it_ends_with_the_threads),
+		TEST(it_ends_when_nothing_drains_any_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
