@@ -31,6 +31,15 @@ def perf_reads(recording):
     return not shutil.which("perf") or switches("perf", recording)
 
 
+def started(where, *options, **more):
+    """A recorder that is past all that it does before it traces."""
+    recorder = subprocess.Popen([RECORD, "-m", "64K,64K", "-o", where / "rec", *options], text=True, **more)
+    while not (where / "rec/data.ptvm.json").exists():
+        assert recorder.poll() is None, "the recorder ended"
+        time.sleep(0.01)
+    return recorder
+
+
 class Sleeper:
     """A process to record."""
 
@@ -72,10 +81,8 @@ def test_refusals_leave_nothing_behind(where):
 
 
 def test_it_ends_with_what_it_records(where):
-    process = subprocess.Popen(["sleep", "0.5"])
-    recorder = subprocess.Popen([RECORD, "-m", "64K,64K", "-o", where / "rec", "-t", str(process.pid)],
-                                stderr=subprocess.PIPE, text=True)
-    process.wait()
+    with Sleeper() as tid:
+        recorder = started(where, "-t", tid, stderr=subprocess.PIPE)
     assert "have ended" in recorder.communicate(timeout=LIMIT)[1]
     assert recorder.returncode == 0
 
@@ -88,10 +95,7 @@ def test_it_ends_at_its_limit(where):
 
 def test_signals_end_it(where):
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
-        recorder = subprocess.Popen([RECORD, "-m", "64K,64K", "-o", where / "rec", "-t", str(os.getpid())],
-                                    stderr=subprocess.DEVNULL)
-        while not (where / "rec/data.ptvm.json").exists():
-            time.sleep(0.01)
+        recorder = started(where, "-t", str(os.getpid()), stderr=subprocess.DEVNULL)
         time.sleep(0.3)
         recorder.send_signal(number)
         assert recorder.wait(timeout=LIMIT) == 0
@@ -100,8 +104,9 @@ def test_signals_end_it(where):
 
 
 def test_what_is_left_of_a_killed_one_is_read_and_repaired(where):
-    recorder = subprocess.Popen([RECORD, "-m", "64K,64K", "-o", where / "rec", "-a"], stderr=subprocess.DEVNULL)
-    while not (where / "rec/data").exists() or (where / "rec/data").stat().st_size < 100 << 10:
+    recorder = started(where, "-a", stderr=subprocess.DEVNULL)
+    before = (where / "rec/data").stat().st_size
+    while (where / "rec/data").stat().st_size < before + (100 << 10):
         time.sleep(0.05)
     recorder.kill()
     recorder.wait()
