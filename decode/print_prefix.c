@@ -57,9 +57,11 @@ static void update_comm(struct printer *printer)
 	const struct sideband *sideband = printer->config->sideband;
 
 	printer->comm = NULL;
-	if (sideband && !printer->context.nr)
-		printer->comm =
-			sideband_comm(sideband, printer->pid, printer->tid, printer->time_ns);
+	printer->comm_until = UINT64_MAX;
+	if (!sideband || printer->context.nr)
+		return;
+	printer->comm = sideband_comm(sideband, printer->pid, printer->tid, printer->time_ns);
+	printer->comm_until = sideband_comm_until(sideband, printer->tid, printer->time_ns);
 }
 
 static bool in_times(const struct time_ranges *times, uint64_t time_ns)
@@ -230,7 +232,8 @@ void prefix_refresh(struct printer *printer)
 		end_run(printer);
 		printer->run_ns = printer->time_ns;
 	}
-	if (update_thread(printer) || printer->place_stale)
+	if (update_thread(printer) || printer->place_stale ||
+	    printer->time_ns >= printer->comm_until)
 		refresh_place(printer);
 	printer->stale = false;
 	printer->wanted =

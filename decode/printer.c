@@ -492,6 +492,16 @@ static void take_gap(struct printer *printer, uint64_t ip)
 	print_branch_lost(printer);
 }
 
+/* What leads up to a PSB is done when it comes. */
+static void take_event(struct printer *printer, uint64_t payload)
+{
+	if (printer->event.count == PT_PSB) {
+		settle_branch(printer);
+		print_branch_settle(printer);
+	}
+	print_event(printer, payload);
+}
+
 static void take_item(struct printer *printer, const struct flow_batch *batch,
 		      const struct flow_item *item, const struct flow_item *next)
 {
@@ -511,7 +521,7 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 		break;
 	case FLOW_AT: take_gap(printer, item->value); break;
 	case FLOW_EVENT: printer->event = *item; break;
-	case FLOW_VALUE: print_event(printer, item->value); break;
+	case FLOW_VALUE: take_event(printer, item->value); break;
 	case FLOW_IP: take_ip(printer, item); break;
 	case FLOW_HERE: printer->ip = item->value; break;
 	}

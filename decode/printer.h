@@ -104,6 +104,7 @@ struct printer {
 	uint64_t thread_until; /* ns when the thread changes next */
 	size_t next_switch;    /* the entry of where.switches that is then due */
 	const char *comm;
+	uint64_t comm_until; /* ns when the thread takes another name */
 
 	/* the text that lines begin with, and whether they are wanted at all */
 	struct text prefix; /* thread and place, `place_size` bytes, then the time */

@@ -356,13 +356,11 @@ const struct switch_entry *sideband_switches(const struct sideband *sideband, in
 	return sideband->cpus.items[cpu].items;
 }
 
-const char *sideband_comm(const struct sideband *sideband, int32_t pid, int32_t tid,
-			  uint64_t time_ns)
+/* The first name behind those that a thread has had by a time. */
+static size_t names_until(const struct sideband *sideband, int32_t tid, uint64_t time_ns)
 {
 	size_t low = 0, high = sideband->names.count;
 
-	if (!tid)
-		return "swapper";
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct thread_name *name = &sideband->names.items[middle];
@@ -372,9 +370,28 @@ const char *sideband_comm(const struct sideband *sideband, int32_t pid, int32_t 
 		else
 			high = middle;
 	}
-	if (!low || sideband->names.items[low - 1].tid != tid)
+	return low;
+}
+
+const char *sideband_comm(const struct sideband *sideband, int32_t pid, int32_t tid,
+			  uint64_t time_ns)
+{
+	size_t next = names_until(sideband, tid, time_ns);
+
+	if (!tid)
+		return "swapper";
+	if (!next || sideband->names.items[next - 1].tid != tid)
 		return NULL;
-	return sideband->names.items[low - 1].name;
+	return sideband->names.items[next - 1].name;
+}
+
+uint64_t sideband_comm_until(const struct sideband *sideband, int32_t tid, uint64_t time_ns)
+{
+	size_t next = names_until(sideband, tid, time_ns);
+
+	if (next == sideband->names.count || sideband->names.items[next].tid != tid)
+		return UINT64_MAX;
+	return sideband->names.items[next].time;
 }
 
 int32_t sideband_pid_of(const struct sideband *sideband, int32_t tid)

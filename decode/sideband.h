@@ -36,5 +36,8 @@ size_t switches_settled(const struct switch_entry *switches, size_t count, uint6
 const char *sideband_comm(const struct sideband *sideband, int32_t pid, int32_t tid,
 			  uint64_t time_ns);
 
+/** When a thread takes another name after a time, in ns; UINT64_MAX never. */
+uint64_t sideband_comm_until(const struct sideband *sideband, int32_t tid, uint64_t time_ns);
+
 /** The process of a thread, -1 unknown. */
 int32_t sideband_pid_of(const struct sideband *sideband, int32_t tid);

@@ -135,6 +135,10 @@ static void names_change_and_are_inherited(void **state)
 	assert_null(sideband_comm(f.sideband, 6, 6, 59));
 	assert_null(sideband_comm(f.sideband, 8, 8, 99));
 	assert_string_equal(sideband_comm(f.sideband, 0, 0, 1), "swapper");
+	assert_int_equal(sideband_comm_until(f.sideband, 5, 49), 50);
+	assert_int_equal(sideband_comm_until(f.sideband, 5, 50), UINT64_MAX);
+	assert_int_equal(sideband_comm_until(f.sideband, 6, 59), 60);
+	assert_int_equal(sideband_comm_until(f.sideband, 8, 99), UINT64_MAX);
 	release(&f);
 }
 
