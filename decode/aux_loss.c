@@ -93,15 +93,17 @@ static bool is_pt_aux(const struct perf_data *data, const struct perf_record *re
 }
 
 /* The kernel wrote the record right after tracing had stopped: that dates the end of a span. In a
- * snapshot the record's offset is where the buffer ended, and is repeated in the AUXTRACE. */
+ * snapshot the record's offset is where the buffer ended, and is repeated in the AUXTRACE. Samples
+ * are dated already. */
 static void note_stop(const struct perf_data *data, const struct aux_queue *queue,
 		      const struct perf_aux *aux, uint64_t time)
 {
 	uint64_t end = data->pt.snapshot ? aux->offset + 1 : aux->offset + aux->size;
 	struct aux_span *span = span_before(queue, end);
 
-	if (span && (data->pt.snapshot ? span->trace_offset == aux->offset
-				       : span->trace_offset + span->size == end))
+	if (span && !span->stop_ns &&
+	    (data->pt.snapshot ? span->trace_offset == aux->offset
+			       : span->trace_offset + span->size == end))
 		span->stop_ns = time;
 }
 

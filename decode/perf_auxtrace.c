@@ -52,6 +52,7 @@ int perf_auxtrace_add_sample(struct perf_auxtrace *auxtrace, const struct perf_d
 					       .size = aux.size,
 					       .file_offset = record->file_offset +
 							      (uint64_t)(aux.data - record->data),
+					       .stop_ns = record->time,
 					       .reference = data->pt.conv.valid
 								    ? time_conv_tsc(&data->pt.conv,
 										    record->time)
@@ -59,7 +60,6 @@ int perf_auxtrace_add_sample(struct perf_auxtrace *auxtrace, const struct perf_d
 				     .index = (uint32_t)index,
 				     .cpu = per_cpu ? record->cpu : -1,
 				     .tid = per_cpu ? -1 : record->tid,
-				     .is_sample = true,
 			     });
 }
 
@@ -197,7 +197,7 @@ static int add_queue(struct perf_data *data, const struct aux_piece *pieces, siz
 	}
 	for (size_t i = 0; i < count; i++) {
 		page_trail_step(&trail, pieces[i].span.data);
-		append(&queue, &pieces[i], before, data->pt.snapshot || pieces[i].is_sample);
+		append(&queue, &pieces[i], before, data->pt.snapshot);
 		before = (struct bytes){ pieces[i].span.data, pieces[i].span.size };
 	}
 	if (vec_push(&data->queues, queue))

@@ -10,7 +10,6 @@ struct aux_piece {
 	uint32_t index;
 	int32_t cpu, tid;
 	uint32_t order; /* of arrival */
-	bool is_sample; /* stands alone */
 };
 
 /** Zero-initialise before use. */

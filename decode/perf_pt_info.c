@@ -118,6 +118,7 @@ static void read_events(struct perf_data *data, struct bytes info)
 	for (size_t i = 0; i < data->events.count; i++) {
 		struct perf_event *event = &data->events.items[i];
 
+		data->pt.snapshot |= (event->sample_type & PERF_SAMPLE_AUX) != 0;
 		event->is_pt = event->type == word(info, WORD_PMU_TYPE);
 		if (!event->is_pt)
 			continue;

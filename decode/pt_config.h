@@ -14,7 +14,7 @@ struct pt_config {
 	bool branch_off;       /* the branch bit was clear: no flow at all */
 	bool notnt;            /* TNT packets were switched off (config bit 55) */
 	bool have_event_trace; /* the interrupt flag is known (D and t flags) */
-	bool snapshot;         /* each buffer stands alone and may repeat the end of the former */
+	bool snapshot;         /* buffers or samples stand alone, and may repeat the former one */
 	bool guest_tsc_raw;    /* take guest TSCs for the host's */
 	bool per_cpu;          /* one queue per CPU, otherwise one per thread */
 	uint8_t have_sched_switch; /* 0 none, 1 sched_switch samples, 2 SWITCH, 3 SWITCH_CPU_WIDE */

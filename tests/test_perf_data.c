@@ -478,6 +478,74 @@ static void samples_carry_trace(void **state)
 	perf_build_free(&build);
 }
 
+/* A sample of the event with id 2, on CPU 4. */
+static void add_sample(struct perf_build *build, uint64_t time, const uint8_t *trace, size_t size)
+{
+	const uint64_t words[] = { 2, 0x1234, 5 | (uint64_t)6 << 32, time, 4, size };
+	uint8_t body[sizeof(words) + 144];
+
+	memcpy(body, words, sizeof(words));
+	memcpy(body + sizeof(words), trace, size);
+	perf_build_record(build, PERF_SAMPLE, 2, body, sizeof(words) + size);
+}
+
+static void samples_go_to_the_queue_of_their_id(void **state)
+{
+	const uint64_t ids[] = { 1, 2, 7, 4, 6 };
+	struct perf_build build = { 0 };
+	const struct aux_queue *queue;
+	struct perf_data data;
+	uint8_t trace[144];
+
+	make_trace(trace);
+	perf_build_pt(&build, 0, 1);
+	perf_build_event(&build, 1, 0, BUILD_SAMPLE_TYPE | PERF_SAMPLE_AUX, 2, 128);
+	perf_build_record(&build, PERF_ID_INDEX, 0, ids, sizeof(ids));
+	add_sample(&build, 1000, trace, 104);
+	add_sample(&build, 2000, trace + 40, 104);
+	perf_build_aux_event(&build, 4, 2500, 20, 8, 2 | 4);
+	add_sample(&build, 3000, trace + 88, 56);
+	open_ok(perf_build_file(&build), &data);
+	assert_int_equal(data.queues.count, 1);
+	queue = &data.queues.items[0];
+	assert_int_equal(queue->index, 7);
+	assert_int_equal(queue->cpu, 4);
+	assert_int_equal(queue->count, 3);
+	assert_int_equal(queue->spans[0].size, 104);
+	assert_int_equal(queue->spans[0].stop_ns, 1000);
+	assert_int_equal(queue->spans[1].size, 40);
+	assert_false(queue->spans[1].lost_before);
+	assert_memory_equal(queue->spans[1].data, trace + 104, 40);
+	assert_memory_equal(data.file.data + queue->spans[1].file_offset, trace + 104, 40);
+	assert_int_equal(queue->repeat_count, 1);
+	assert_int_equal(queue->spans[2].size, 56);
+	assert_true(queue->spans[2].lost_before);
+	assert_int_equal(queue->losses[0].position, queue->size);
+	perf_data_close(&data);
+	perf_build_free(&build);
+}
+
+static void a_sample_longer_than_its_record_has_no_trace(void **state)
+{
+	const uint64_t sizes[] = { 16, UINT16_MAX, UINT64_MAX - 7, UINT64_MAX };
+	uint64_t body[] = { 2, 0x1234, 5 | (uint64_t)6 << 32, 1000, 4, 0, 0x99 };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct perf_build build = { 0 };
+		struct perf_data data;
+
+		body[5] = sizes[i];
+		perf_build_pt(&build, 0, 1);
+		perf_build_event(&build, 1, 0, BUILD_SAMPLE_TYPE | PERF_SAMPLE_AUX, 2, 128);
+		perf_build_record(&build, PERF_SAMPLE, 2, body, sizeof(body));
+		open_ok(perf_build_file(&build), &data);
+		assert_int_equal(data.bad_records, 1);
+		assert_true(!data.queues.count || data.queues.items[0].size <= 8);
+		perf_data_close(&data);
+		perf_build_free(&build);
+	}
+}
+
 static void a_directory_means_the_data_in_it(void **state)
 {
 	char directory[] = "/tmp/ptvm-test-XXXXXX", path[64], slash[64];
@@ -530,6 +598,8 @@ int main(void)
 		cmocka_unit_test(compressed_records_are_one_stream),
 		cmocka_unit_test(damaged_compression_leaves_the_rest),
 		cmocka_unit_test(samples_carry_trace),
+		cmocka_unit_test(samples_go_to_the_queue_of_their_id),
+		cmocka_unit_test(a_sample_longer_than_its_record_has_no_trace),
 		cmocka_unit_test(a_directory_means_the_data_in_it),
 	};
 
