@@ -7,7 +7,7 @@
 #include "decode/base/error.h"
 #include "host/roots.h"
 
-enum { KVM_POINT_COUNT = 3 };
+enum { KVM_POINT_EXIT = 1, KVM_POINT_COUNT = 3 };
 
 /** Their names, as "kvm:kvm_entry". */
 extern const char *const kvm_point_names[KVM_POINT_COUNT];

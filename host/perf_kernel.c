@@ -5,9 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int kernel_open(void *context, struct perf_event_attr *attr, pid_t tid, int cpu)
+static int kernel_open(void *context, struct perf_event_attr *attr, pid_t tid, int cpu,
+		       int group_fd)
 {
-	return (int)syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return (int)syscall(SYS_perf_event_open, attr, tid, cpu, group_fd, PERF_FLAG_FD_CLOEXEC);
 }
 
 static int kernel_control(void *context, int fd, unsigned long request, unsigned long argument)

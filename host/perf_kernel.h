@@ -10,7 +10,8 @@
 /** Each fails as the system call does: -1, or MAP_FAILED, with errno set. */
 struct perf_kernel {
 	void *context; /* of the functions */
-	int (*open)(void *context, struct perf_event_attr *attr, pid_t tid, int cpu);
+	/* `group_fd`: the event that leads, and is on the CPU whenever this one is; -1: none. */
+	int (*open)(void *context, struct perf_event_attr *attr, pid_t tid, int cpu, int group_fd);
 	int (*control)(void *context, int fd, unsigned long request, unsigned long argument);
 	void *(*map)(void *context, size_t size, int protection, int fd, off_t offset);
 	int (*unmap)(void *context, void *at, size_t size);

@@ -6,6 +6,8 @@
 
 static_assert(sizeof(struct perf_event_attr) >= PERF_ATTR_SIZE, "needs headers of Linux 5.13");
 
+enum { SAMPLE_NS = 1000000 };
+
 static const uint64_t sample_type =
 	PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
 
@@ -20,6 +22,14 @@ static void make_trace(const struct perf_choice *choice, struct perf_event_attr 
 	attr->exclude_kernel = choice->no_kernel;
 	attr->exclude_hv = choice->no_user || choice->no_kernel;
 	attr->inherit = choice->inherit;
+}
+
+/* Samples of an event in the group of a trace carry the newest of it (Linux 5.5). */
+static void carry_trace(const struct perf_choice *choice, struct perf_event_attr *attr)
+{
+	attr->aux_sample_size = choice->aux_sample_size;
+	if (choice->aux_sample_size)
+		attr->sample_type |= PERF_SAMPLE_AUX;
 }
 
 /* Dummies count nothing: the kernel writes their other records only. None of them needs the right
@@ -53,6 +63,19 @@ static void make_point(const struct perf_choice *choice, struct perf_event_attr 
 	attr->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
 	attr->disabled = 1;
 	attr->inherit = choice->inherit;
+	carry_trace(choice, attr);
+}
+
+/* Ticks of a thread's own time: every machine has them, and no counter is taken from a guest. */
+static void make_samples(const struct perf_choice *choice, struct perf_event_attr *attr)
+{
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_CPU_CLOCK;
+	attr->sample_period = SAMPLE_NS;
+	attr->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	attr->disabled = 1;
+	attr->inherit = choice->inherit;
+	carry_trace(choice, attr);
 }
 
 void perf_attr_make(enum perf_kind kind, const struct perf_choice *choice,
@@ -69,6 +92,7 @@ void perf_attr_make(enum perf_kind kind, const struct perf_choice *choice,
 	case PERF_TRACE: make_trace(choice, ret); break;
 	case PERF_TASKS: make_tasks(choice, ret); break;
 	case PERF_POINT: make_point(choice, ret); break;
+	case PERF_SAMPLES: make_samples(choice, ret); break;
 	case PERF_SWITCHES:
 		make_dummy(ret);
 		ret->context_switch = 1;
@@ -88,7 +112,7 @@ bool perf_lost_is_known(const struct perf_kernel *kernel)
 	int fd;
 
 	perf_attr_make(PERF_TASKS, &choice, &attr);
-	fd = kernel->open(kernel->context, &attr, 0, -1);
+	fd = kernel->open(kernel->context, &attr, 0, -1, -1);
 	if (fd < 0)
 		return false;
 	(void)kernel->close(kernel->context, fd);
@@ -103,6 +127,7 @@ static const char *kind_text(enum perf_kind kind)
 		[PERF_TEXT_POKES] = "changes of kernel code",
 		[PERF_TASKS] = "maps and threads",
 		[PERF_POINT] = "a tracepoint",
+		[PERF_SAMPLES] = "samples of trace",
 	};
 
 	return words[kind];
@@ -134,31 +159,32 @@ static const char *reason(int sys_errno, enum perf_kind kind)
 	}
 }
 
-static int fail_open(enum perf_kind kind, pid_t tid, int cpu, struct ptvm_error *error)
+static int fail_open(enum perf_kind kind, const struct perf_place *place, struct ptvm_error *error)
 {
 	int sys_errno = errno;
 
-	if (tid < 0)
-		(void)ptvm_fail(error, PTVM_SYSTEM, "%s on CPU %d: %s", kind_text(kind), cpu,
+	if (place->tid < 0)
+		(void)ptvm_fail(error, PTVM_SYSTEM, "%s on CPU %d: %s", kind_text(kind), place->cpu,
 				reason(sys_errno, kind));
 	else
-		(void)ptvm_fail(error, PTVM_SYSTEM, "%s of thread %d: %s", kind_text(kind), tid,
-				reason(sys_errno, kind));
+		(void)ptvm_fail(error, PTVM_SYSTEM, "%s of thread %d: %s", kind_text(kind),
+				place->tid, reason(sys_errno, kind));
 	if (error)
 		error->sys_errno = sys_errno;
 	return -PTVM_SYSTEM;
 }
 
 int perf_open(const struct perf_kernel *kernel, enum perf_kind kind,
-	      const struct perf_event_attr *attr, pid_t tid, int cpu, struct ptvm_error *error)
+	      const struct perf_event_attr *attr, const struct perf_place *place,
+	      struct ptvm_error *error)
 {
 	struct perf_event_attr copy = *attr; /* the kernel writes its own size there on E2BIG */
 	int fd;
 
 	do
-		fd = kernel->open(kernel->context, &copy, tid, cpu);
+		fd = kernel->open(kernel->context, &copy, place->tid, place->cpu, place->group_fd);
 	while (fd < 0 && errno == EINTR);
-	return fd < 0 ? fail_open(kind, tid, cpu, error) : fd;
+	return fd < 0 ? fail_open(kind, place, error) : fd;
 }
 
 int perf_redirect(const struct perf_kernel *kernel, int fd, int owner_fd, struct ptvm_error *error)

@@ -15,6 +15,7 @@ enum perf_kind {
 	PERF_TEXT_POKES, /* the kernel patching itself, and its symbols; on all CPUs */
 	PERF_TASKS,      /* maps, names, threads that come and go */
 	PERF_POINT,      /* a tracepoint */
+	PERF_SAMPLES,    /* a clock that goes while a thread runs: each tick carries trace */
 };
 
 /** What the user chose, and what the machine allows. */
@@ -27,9 +28,17 @@ struct perf_choice {
 	bool inherit;   /* threads that are made later are traced, too; not in per-thread mode */
 	bool has_lost;  /* from perf_lost_is_known() */
 	uint64_t point; /* number of the tracepoint, of PERF_POINT */
+	uint32_t aux_sample_size; /* bytes of trace in each sample of a POINT or SAMPLES; 0: none */
 };
 
 enum { PERF_ATTR_SIZE = 128 }; /* on disk: perf before 6.3 reads no larger one */
+
+/** What an event belongs to. */
+struct perf_place {
+	pid_t tid;    /* -1: whatever runs on `cpu` */
+	int cpu;      /* -1: any */
+	int group_fd; /* the trace that its samples carry; -1: none */
+};
 
 /** Describe an event to the kernel. */
 void perf_attr_make(enum perf_kind kind, const struct perf_choice *choice,
@@ -41,14 +50,12 @@ bool perf_lost_is_known(const struct perf_kernel *kernel);
 /**
  * Open an event.
  *
- * @tid  thread; -1: whatever runs on `cpu`
- * @cpu  -1: any
- *
  * Returns its file descriptor, or -PTVM_SYSTEM: the message is one line that says why, and what
  * helps.
  */
 int perf_open(const struct perf_kernel *kernel, enum perf_kind kind,
-	      const struct perf_event_attr *attr, pid_t tid, int cpu, struct ptvm_error *error);
+	      const struct perf_event_attr *attr, const struct perf_place *place,
+	      struct ptvm_error *error);
 
 /**
  * Let an event write into the buffer of another on the same CPU.

@@ -88,7 +88,7 @@ static void set_default(const struct pt_pmu *pmu, struct pt_event *event, const 
 		set_term(event, term, value);
 }
 
-static void set_defaults(const struct pt_pmu *pmu, struct pt_event *event)
+static void set_defaults(const struct pt_pmu *pmu, bool is_sampled, struct pt_event *event)
 {
 	set_default(pmu, event, "pt", 1);
 	set_default(pmu, event, "branch", 1);
@@ -97,7 +97,7 @@ static void set_defaults(const struct pt_pmu *pmu, struct pt_event *event)
 		set_default(pmu, event, "mtc", 1);
 		set_default(pmu, event, "mtc_period", pick_period(pmu->caps[PT_CAP_MTC_PERIODS]));
 	}
-	if (pmu->caps[PT_CAP_PSB_CYC])
+	if (pmu->caps[PT_CAP_PSB_CYC] && !is_sampled)
 		set_default(pmu, event, "psb_period", pick_period(pmu->caps[PT_CAP_PSB_PERIODS]));
 }
 
@@ -194,15 +194,15 @@ static int parse_modifiers(const char *text, struct pt_event *event, struct ptvm
 	return 0;
 }
 
-int pt_event_parse(const struct pt_pmu *pmu, const char *text, struct pt_event *ret,
-		   struct ptvm_error *error)
+int pt_event_parse(const struct pt_pmu *pmu, const char *text, bool is_sampled,
+		   struct pt_event *ret, struct ptvm_error *error)
 {
 	static const char name[] = "intel_pt";
 	const char *rest = text + sizeof(name) - 1, *slash;
 	int r = 0;
 
 	memset(ret, 0, sizeof(*ret));
-	set_defaults(pmu, ret);
+	set_defaults(pmu, is_sampled, ret);
 	if (strncmp(text, name, sizeof(name) - 1) || (*rest && !strchr("/:", *rest)))
 		return ptvm_fail(error, PTVM_BAD_USAGE, "not an event of intel_pt: '%s'", text);
 	if (*rest == '/') {

@@ -52,7 +52,7 @@ static int take_snapshot(struct record_loop *loop, struct ptvm_error *error)
 {
 	if (loop->options->is_snapshot)
 		return recorder_snapshot(loop->recorder, error);
-	say(loop, "a snapshot was asked for, but this recording is a full one (-S makes one of "
+	say(loop, "a snapshot was asked for, but this recording has none (-S makes one of "
 		  "snapshots)");
 	return 0;
 }

@@ -13,7 +13,12 @@
 #include "decode/base/vec.h"
 #include "host/guest_way.h"
 
-enum { MS_PER_S = 1000 };
+enum {
+	MS_PER_S = 1000,
+	SAMPLE_DEFAULT = 4 << 10,
+	SAMPLE_LEAST = 2 << 10, /* below it hardly any has a PSB to begin at */
+	SAMPLE_MOST = 60 << 10, /* as in perf; a record is less than 64K, all in all */
+};
 
 /* A number, decimal or hexadecimal, and its unit. */
 static bool read_size(const char *text, const char **end, uint64_t unit, uint64_t *ret)
@@ -116,6 +121,19 @@ static int on_snapshot(void *context, const char *value, struct ptvm_error *erro
 	return *end ? bad(error, "-S takes a size and e", value) : 0;
 }
 
+static int on_aux_sample(void *context, const char *value, struct ptvm_error *error)
+{
+	struct record_options *options = context;
+	const char *end = value;
+	uint64_t size = SAMPLE_DEFAULT;
+
+	if (*value && (!read_size(value, &end, 1, &size) || *end || size < SAMPLE_LEAST ||
+		       size > SAMPLE_MOST))
+		return bad(error, "--aux-sample takes a size, 2K to 60K", value);
+	options->aux_sample_size = (uint32_t)(size + 7) & ~7U;
+	return 0;
+}
+
 /* "-m DATA", "-m ,AUX" or both; numbers without a unit are pages. */
 static int on_sizes(void *context, const char *value, struct ptvm_error *error)
 {
@@ -197,6 +215,10 @@ static int check(const struct record_options *options, struct ptvm_error *error)
 		wrong = "--per-thread follows threads to any CPU: leave -C and -a out";
 	else if (options->vcpus.count && !options->domains.count && !options->pids.count)
 		wrong = "--vcpu needs the guest, by --domain or -p";
+	else if (options->aux_sample_size && options->is_snapshot)
+		wrong = "--aux-sample writes the newest trace with each sample: leave -S out";
+	else if (options->aux_size && options->aux_size < options->aux_sample_size)
+		wrong = "a sample of --aux-sample does not fit into the trace buffer of -m";
 	else if (options->delay_ms < 0 && !options->control)
 		wrong = "-D -1 waits to be enabled by --control, which is not given";
 	return wrong ? ptvm_fail(error, PTVM_BAD_USAGE, "%s", wrong) : check_via(options, error);
@@ -266,6 +288,11 @@ int record_options_parse(int argc, char **argv, struct record_options *ret,
 		{ 'S', "snapshot", OPT_CALL, o, "SIZE",
 		  "keep only the newest trace, and write it on SIGUSR2; with e, at the end, too",
 		  .missing = "", .call = on_snapshot },
+		{ 0, "aux-sample", OPT_CALL, o, "SIZE",
+		  "keep only samples of the trace: what led to each exit with --kvm-events, else "
+		  "to "
+		  "each millisecond (default: 4K)",
+		  .missing = "", .call = on_aux_sample },
 		{ 0, "via", OPT_STRING, &o->via, "WAY",
 		  "how the guest's kernel is copied, see ptvm-guest(1); none: not at all" },
 		{ 0, NULL, OPT_HEADING, NULL, NULL, "How long" },

@@ -24,6 +24,7 @@ struct record_options {
 	bool is_per_thread, has_kvm_events;
 	bool is_snapshot, is_at_exit;   /* -S, -Se */
 	uint64_t snapshot_size;         /* bytes; 0: what a ring holds */
+	uint32_t aux_sample_size;       /* bytes, a multiple of 8; 0: a full trace or snapshots */
 	uint64_t record_size, aux_size; /* bytes of each ring; 0: the default */
 	uint64_t max_size;              /* bytes; 0: no limit */
 	uint64_t duration_ms;           /* 0: no limit */

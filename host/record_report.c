@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "host/record_options.h"
 #include "host/recorder.h"
 #include "host/trace_loss.h"
 
@@ -92,9 +93,9 @@ static void print_losses(const struct record_targets *targets, const struct trac
 	(void)fputs(" use larger buffers (-m 2M,64M) or snapshots (-S)\n", out);
 }
 
-static uint64_t trace_bytes(const struct recorder *recorder)
+static bool is_trace_written(const struct recorder *recorder, const struct trace_loss *loss)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = recorder->options->aux_sample_size ? loss->samples : 0;
 
 	for (size_t i = 0; i < recorder->tracer.rings.count; i++)
 		bytes += recorder->tracer.rings.items[i].written;
@@ -108,10 +109,10 @@ void record_report_print(const struct recorder *recorder, const struct trace_los
 
 	(void)fprintf(out, "ptvm record: %.3f MB in %s, ", size, recorder->directory.path);
 	print_targets(&recorder->targets, out);
-	if (recorder->plan.choice.is_snapshot)
+	if (recorder->options->is_snapshot)
 		(void)fprintf(out, ", %" PRIu64 " snapshots", recorder->snapshots);
 	(void)fputs(is_full ? ", ended at --max-size\n" : "\n", out);
-	if (!trace_bytes(recorder))
+	if (!is_trace_written(recorder, loss))
 		(void)fputs("ptvm record: no trace was written: none of the threads ran (is the "
 			    "guest paused?), or no snapshot was taken\n",
 			    out);

@@ -130,7 +130,7 @@ static int write_start(struct recorder *recorder, struct ptvm_error *error)
 	const struct tracer_choice *choice = &recorder->plan.choice;
 	_cleanup_free_ struct start_id *ids = NULL;
 	struct recording_start start = { .pmu = &recorder->plan.pmu,
-					 .is_snapshot = choice->is_snapshot,
+					 .is_snapshot = recorder->options->is_snapshot,
 					 .is_per_thread = choice->is_per_thread };
 	struct process_list processes = { 0 };
 	struct ring_clock clock;

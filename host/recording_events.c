@@ -10,6 +10,7 @@ static const char *name_of(const struct tracer_event *event, const char *trace_n
 	switch (event->kind) {
 	case PERF_TRACE: return trace_name;
 	case PERF_POINT: return point_names[event->point];
+	case PERF_SAMPLES: return "cpu-clock";
 	default: return "dummy:u";
 	}
 }
@@ -28,13 +29,10 @@ size_t recording_events_find(const struct recording_events *events,
 static void describe(const struct tracer *tracer, const struct tracer_event *event,
 		     struct recording_events *events)
 {
-	struct perf_choice choice = tracer->choice->perf;
 	const size_t i = events->count;
 
 	assert(i < RECORDING_MAX_EVENTS);
-	if (event->kind == PERF_POINT)
-		choice.point = tracer->choice->points[event->point];
-	perf_attr_make(event->kind, &choice, &events->attrs[i]);
+	tracer_attr_make(tracer->choice, event->kind, event->point, &events->attrs[i]);
 	events->keys[i].kind = event->kind;
 	events->keys[i].point = event->point;
 	events->items[i].attr = &events->attrs[i];

@@ -130,6 +130,7 @@ static int read_one(struct trace_loss *loss, const struct record *record)
 	switch (record->type) {
 	case RECORD_LOST: return read_lost(loss, record, load_le(record->data + 16, 8));
 	case RECORD_LOST_SAMPLES: return read_lost(loss, record, load_le(record->data + 8, 8));
+	case RECORD_SAMPLE: loss->samples++; return 0;
 	case RECORD_AUX: return read_aux(loss, record);
 	default: return 0;
 	}
@@ -180,6 +181,7 @@ int trace_loss_add(struct trace_loss *to, const struct trace_loss *from)
 			return -PTVM_NO_MEMORY;
 		thread_loss_add(whole, part);
 	}
+	to->samples += from->samples;
 	if (from->oldest && (!to->oldest || from->oldest < to->oldest))
 		to->oldest = from->oldest;
 	if (from->newest > to->newest)

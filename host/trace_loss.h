@@ -29,6 +29,7 @@ struct trace_loss {
 	uint64_t stopped_at; /* since when there is no trace; 0: there is, or it is not known */
 	pid_t stopped_tid;
 	uint64_t oldest, newest; /* times of records; 0: none yet */
+	uint64_t samples;        /* records of that kind */
 };
 
 /**

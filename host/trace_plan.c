@@ -16,9 +16,11 @@
 
 enum {
 	KIB = 1024,
-	RECORDS_KIB = 512, /* of each ring */
+	RECORDS_KIB = 512,      /* of each ring */
+	SAMPLES_KIB = 4 * 1024, /* where these have trace in them */
 	AUX_KIB = 16 * 1024,
 	SNAPSHOT_KIB = 4 * 1024,
+	SAMPLED_KIB = 64,       /* the largest sample */
 	UNPRIVILEGED_KIB = 128, /* perf's; of both, all that perf_event_mlock_kb lets us have */
 	WATERMARKS = 4,         /* the trace is handed out each quarter of a ring */
 	MODE_HOST_GUEST = 1,
@@ -51,7 +53,7 @@ static int choose_event(const struct record_options *options, struct trace_plan 
 					  : default_event_without_cyc;
 	struct perf_choice *perf = &plan->choice.perf;
 	struct pt_event event;
-	int r = pt_event_parse(&plan->pmu, text, &event, error);
+	int r = pt_event_parse(&plan->pmu, text, options->aux_sample_size, &event, error);
 
 	if (r)
 		return r;
@@ -104,20 +106,25 @@ static void choose_sizes(const struct roots *roots, const struct perf_kernel *ke
 			 const struct record_options *options, struct trace_plan *plan)
 {
 	const bool is_free = is_privileged(roots);
-	const uint64_t aux_kib = !is_free               ? UNPRIVILEGED_KIB
+	const bool is_sampled = options->aux_sample_size;
+	const uint64_t aux_kib = is_sampled             ? SAMPLED_KIB
+				 : !is_free             ? UNPRIVILEGED_KIB
 				 : options->is_snapshot ? SNAPSHOT_KIB
 							: AUX_KIB;
+	const uint64_t records_kib = !is_free     ? UNPRIVILEGED_KIB
+				     : is_sampled ? SAMPLES_KIB
+						  : RECORDS_KIB;
 	uint64_t records = options->record_size, aux = options->aux_size;
 
 	if (!records)
-		records = (is_free ? RECORDS_KIB : UNPRIVILEGED_KIB) * KIB;
+		records = records_kib * KIB;
 	if (!aux)
 		aux = options->snapshot_size ? options->snapshot_size : aux_kib * KIB;
 	plan->choice.record_pages = pages(kernel, records);
 	plan->choice.aux_pages = pages(kernel, aux);
 	aux = plan->choice.aux_pages * kernel->page_size;
 	plan->snapshot_size = options->snapshot_size ? options->snapshot_size : aux;
-	if (!options->is_snapshot)
+	if (!options->is_snapshot && !is_sampled)
 		plan->choice.perf.aux_watermark = (uint32_t)(aux / WATERMARKS);
 }
 
@@ -128,7 +135,9 @@ static void choose_targets(const struct record_options *options,
 	choice->tid_count = targets->tids.count;
 	choice->cpus = targets->cpus.items;
 	choice->cpu_count = targets->cpus.count;
-	choice->is_snapshot = options->is_snapshot;
+	choice->is_overwrite = options->is_snapshot || options->aux_sample_size;
+	choice->perf.aux_sample_size = options->aux_sample_size;
+	choice->sample_point = KVM_POINT_EXIT;
 	choice->is_per_thread = options->is_per_thread;
 	/* Threads of threads; whole CPUs and rings of threads have no heirs. */
 	choice->perf.inherit = !options->is_per_thread && targets->tids.items[0] >= 0;

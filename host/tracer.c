@@ -33,20 +33,41 @@ static int set_up_event(const struct tracer *tracer, struct tracer_event *event,
 	return r;
 }
 
+void tracer_attr_make(const struct tracer_choice *choice, enum perf_kind kind, size_t point,
+		      struct perf_event_attr *ret)
+{
+	struct perf_choice perf = choice->perf;
+
+	if (kind == PERF_POINT)
+		perf.point = choice->points[point];
+	if (kind == PERF_POINT && point != choice->sample_point)
+		perf.aux_sample_size = 0;
+	perf_attr_make(kind, &perf, ret);
+}
+
+/* The trace of a thread in a ring. */
+static int trace_fd(const struct tracer_ring *ring, pid_t tid)
+{
+	for (size_t i = 0; i < ring->events.count; i++)
+		if (ring->events.items[i].kind == PERF_TRACE && ring->events.items[i].tid == tid)
+			return ring->events.items[i].fd;
+	return ANY;
+}
+
 /* A thread that has ended is no error. All but the owner write to the owner's ring. */
 static int open_event(struct tracer *tracer, struct tracer_ring *ring, enum perf_kind kind,
 		      struct place place, struct ptvm_error *error)
 {
 	struct tracer_event event = { kind, place.point, 0, ANY, place.cpu, place.tid };
-	struct perf_choice choice = tracer->choice->perf;
+	struct perf_place at = { place.tid, place.cpu, ANY };
 	struct ptvm_error why = { 0 };
 	struct perf_event_attr attr;
 	int r;
 
-	if (kind == PERF_POINT)
-		choice.point = tracer->choice->points[place.point];
-	perf_attr_make(kind, &choice, &attr);
-	event.fd = perf_open(tracer->kernel, kind, &attr, place.tid, place.cpu, &why);
+	tracer_attr_make(tracer->choice, kind, place.point, &attr);
+	if (attr.aux_sample_size)
+		at.group_fd = trace_fd(ring, place.tid);
+	event.fd = perf_open(tracer->kernel, kind, &attr, &at, &why);
 	if (event.fd < 0 && why.sys_errno == ESRCH)
 		return 0;
 	if (event.fd < 0) {
@@ -68,7 +89,7 @@ static int map_ring(struct tracer *tracer, struct tracer_ring *ring, uint64_t au
 		    struct ptvm_error *error)
 {
 	return aux_ring_map(&ring->aux, tracer->kernel, ring->events.items[0].fd,
-			    tracer->choice->record_pages, aux_pages, tracer->choice->is_snapshot,
+			    tracer->choice->record_pages, aux_pages, tracer->choice->is_overwrite,
 			    error);
 }
 
@@ -97,6 +118,8 @@ static int open_beside(struct tracer *tracer, struct tracer_ring *ring, pid_t ti
 	struct place place = { tid, ring->cpu, 0 };
 	int r = open_event(tracer, ring, PERF_TASKS, place, error);
 
+	if (!r && tracer->choice->perf.aux_sample_size && !tracer->choice->point_count)
+		r = open_event(tracer, ring, PERF_SAMPLES, place, error);
 	for (; place.point < tracer->choice->point_count && !r; place.point++)
 		r = open_event(tracer, ring, PERF_POINT, place, error);
 	return r;
@@ -177,7 +200,8 @@ int tracer_open(struct tracer *tracer, const struct perf_kernel *kernel,
 
 static bool is_switched(const struct tracer_event *event)
 {
-	return event->kind == PERF_TRACE || event->kind == PERF_POINT;
+	return event->kind == PERF_TRACE || event->kind == PERF_POINT ||
+	       event->kind == PERF_SAMPLES;
 }
 
 /* `tid` ANY: those of all threads. */

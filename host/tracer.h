@@ -36,9 +36,11 @@ struct tracer_choice {
 	size_t cpu_count;
 	const uint64_t *points; /* tracepoints that threads pass, by the numbers of tracefs */
 	size_t point_count;
+	size_t sample_point;              /* that whose samples carry trace, where any do */
 	const char *filter;               /* of addresses, in the kernel's words; NULL: none */
 	uint64_t record_pages, aux_pages; /* of each ring */
-	bool is_snapshot, is_per_thread;
+	bool is_overwrite; /* rings keep the newest trace, for snapshots or samples */
+	bool is_per_thread;
 };
 
 /** A ring, and the events that write to it, of which the first owns it. */
@@ -64,6 +66,10 @@ struct tracer {
 		size_t count, room;
 	} rings; /* the number of a ring is that of its queue in the recording */
 };
+
+/** Describe an event; `point` is the number of a tracepoint among the choice's. */
+void tracer_attr_make(const struct tracer_choice *choice, enum perf_kind kind, size_t point,
+		      struct perf_event_attr *ret);
 
 /**
  * Open all events and map their rings; the trace is not on yet. Threads that have ended are left

@@ -11,13 +11,14 @@ static int fail(int sys_errno)
 	return -1;
 }
 
-static int fake_open(void *context, struct perf_event_attr *attr, pid_t tid, int cpu)
+static int fake_open(void *context, struct perf_event_attr *attr, pid_t tid, int cpu, int group_fd)
 {
 	struct fake_kernel *kernel = context;
 
 	kernel->attr = *attr;
 	kernel->tid = tid;
 	kernel->cpu = cpu;
+	kernel->group_fd = group_fd;
 	if (kernel->interruptions && kernel->interruptions--)
 		return fail(EINTR);
 	if (kernel->open_errno == E2BIG)

@@ -19,7 +19,7 @@ struct fake_kernel {
 	/* What it was asked for. */
 	struct perf_event_attr attr;
 	pid_t tid;
-	int cpu;
+	int cpu, group_fd;
 	unsigned opened, closed, mapped;
 	bool is_on; /* by ioctl */
 	int trace_protection;

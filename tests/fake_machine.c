@@ -13,6 +13,8 @@ enum {
 	AUX_SIZE = 32,
 	LOST_SIZE = 24,
 	MAX_RECORD = 8192,
+	MAX_SAMPLE = 65536,
+	SAMPLE_IP = 0x1000,
 	AUX_TRUNCATED = 1,
 	AUX_OVERWRITE = 2,
 	PT_TYPE = 8,
@@ -31,6 +33,8 @@ static unsigned kind_of(const struct perf_event_attr *attr)
 {
 	if (attr->type == PT_TYPE)
 		return 1;
+	if (attr->aux_sample_size)
+		return 5; /* the recordings have none */
 	return attr->context_switch ? 2 : attr->text_poke ? 3 : attr->mmap ? 4 : 0;
 }
 
@@ -59,7 +63,8 @@ static bool fails(struct fake_machine *machine)
 	return true;
 }
 
-static int machine_open(void *context, struct perf_event_attr *attr, pid_t tid, int cpu)
+static int machine_open(void *context, struct perf_event_attr *attr, pid_t tid, int cpu,
+			int group_fd)
 {
 	struct fake_machine *machine = context;
 	struct fake_event *event = &machine->events[machine->event_count];
@@ -78,6 +83,8 @@ static int machine_open(void *context, struct perf_event_attr *attr, pid_t tid, 
 	event->cpu = cpu;
 	event->tid = tid;
 	event->is_open = true;
+	event->sample_size = attr->aux_sample_size;
+	event->leader = group_fd < 0 ? NULL : &machine->events[group_fd - FAKE_MACHINE_FD];
 	event->is_trace = attr->type == PT_TYPE;
 	event->point = attr->type == PERF_TYPE_TRACEPOINT ? attr->config : 0;
 	event->is_on = !attr->disabled;
@@ -328,12 +335,64 @@ static bool play_patiently(struct fake_machine *machine, struct fake_event *even
 	return part == trace.size;
 }
 
+/* What carries the newest bytes of a trace: a tick of a clock, or a tracepoint, which has a word of
+ * its own before them. */
+static void write_sample(struct fake_event *event, const struct past_record *record)
+{
+	struct fake_kernel *kernel = &event->owner->kernel;
+	const uint64_t head = fake_kernel_page(kernel)->aux_head + kernel->trace_size;
+	const uint64_t words[] = { event->id,
+				   SAMPLE_IP,
+				   (uint32_t)record->pid | (uint64_t)(uint32_t)record->tid << 32,
+				   record->time,
+				   (uint32_t)record->cpu,
+				   1 };
+	uint8_t data[MAX_SAMPLE] = { PERF_RECORD_SAMPLE };
+	size_t size = 8 + sizeof(words);
+
+	memcpy(data + 8, words, sizeof(words));
+	if (event->point)
+		put(data + size, sizeof(uint32_t), sizeof(uint32_t));
+	size += event->point ? 2 * sizeof(uint32_t) : 0;
+	put(data + size, event->sample_size, sizeof(uint64_t));
+	size += sizeof(uint64_t);
+	for (uint64_t i = 0; i < event->sample_size; i++)
+		data[size++] = kernel->trace[(head - event->sample_size + i) % kernel->trace_size];
+	put(data + 4, PERF_RECORD_MISC_KERNEL, 2);
+	put(data + 6, size, 2);
+	(void)fake_kernel_record(kernel, data, size);
+}
+
+/* The event whose samples a trace leads, NULL none. */
+static struct fake_event *sampler(struct fake_machine *machine, const struct fake_event *leader)
+{
+	for (size_t i = 0; i < machine->event_count; i++)
+		if (machine->events[i].is_open && machine->events[i].is_on &&
+		    machine->events[i].leader == leader)
+			return &machine->events[i];
+	return NULL;
+}
+
+static bool has_room(const struct fake_kernel *kernel, uint64_t size)
+{
+	const struct perf_event_mmap_page *page = fake_kernel_page(kernel);
+
+	return kernel->records_size -
+		       (page->data_head - __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE)) >=
+	       size;
+}
+
 static bool play_around(struct fake_machine *machine, struct fake_event *event,
 			const struct past_record *record)
 {
 	const struct bytes trace = record->trace;
+	struct fake_event *sampling = sampler(machine, event);
 
+	if (sampling && !has_room(&event->owner->kernel, sampling->sample_size + 2 * MAX_RECORD))
+		return false;
 	fake_kernel_overwrite(&event->owner->kernel, trace.data, trace.size);
+	if (sampling)
+		write_sample(sampling, record);
 	return happen_aux(machine, event, 0, trace.size, AUX_OVERWRITE, record);
 }
 

@@ -19,7 +19,9 @@ enum {
 /* An event, and its ring where it owns one. */
 struct fake_event {
 	struct fake_kernel kernel;
-	struct fake_event *owner; /* itself, until it is redirected */
+	struct fake_event *owner;  /* itself, until it is redirected */
+	struct fake_event *leader; /* of its group; NULL: none */
+	uint32_t sample_size;      /* bytes of the leader's trace in each sample */
 	uint64_t id;
 	uint64_t lost; /* records that found no room, and were not told of */
 	int cpu;

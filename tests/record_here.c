@@ -14,7 +14,7 @@ enum { PT_TYPE = 99 };
 
 static struct perf_kernel here;
 
-static int open_event(void *context, struct perf_event_attr *attr, pid_t tid, int cpu)
+static int open_event(void *context, struct perf_event_attr *attr, pid_t tid, int cpu, int group_fd)
 {
 	struct perf_event_attr dummy = *attr;
 
@@ -23,7 +23,7 @@ static int open_event(void *context, struct perf_event_attr *attr, pid_t tid, in
 		dummy.config = PERF_COUNT_SW_DUMMY;
 		dummy.aux_watermark = 0;
 	}
-	return here.open(here.context, &dummy, tid, cpu);
+	return here.open(here.context, &dummy, tid, cpu, group_fd);
 }
 
 static void *map(void *context, size_t size, int protection, int fd, off_t offset)

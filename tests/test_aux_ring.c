@@ -385,7 +385,7 @@ static int open_here(const struct perf_kernel *kernel, enum perf_kind kind)
 	struct perf_event_attr attr;
 
 	perf_attr_make(kind, &choice, &attr);
-	return perf_open(kernel, kind, &attr, 0, -1, NULL);
+	return perf_open(kernel, kind, &attr, &(struct perf_place){ 0, -1, -1 }, NULL);
 }
 
 static void the_real_kernel_tells_of_switches_and_maps(void **state)

@@ -47,7 +47,8 @@ struct bench {
 
 static struct bench bench;
 
-static int kernel_open(void *context, struct perf_event_attr *attr, pid_t tid, int cpu)
+static int kernel_open(void *context, struct perf_event_attr *attr, pid_t tid, int cpu,
+		       int group_fd)
 {
 	return cpu * FDS_PER_CPU + bench.opened[cpu]++;
 }

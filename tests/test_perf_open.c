@@ -92,6 +92,25 @@ static void each_dummy_asks_for_its_records(void **state)
 	assert_false(attr.context_switch || attr.text_poke);
 }
 
+static void samples_ask_for_trace(void **state)
+{
+	const struct perf_choice choice = { .aux_sample_size = 8192, .inherit = true, .point = 77 };
+	struct perf_event_attr attr;
+
+	perf_attr_make(PERF_SAMPLES, &choice, &attr);
+	assert_int_equal(attr.type, PERF_TYPE_SOFTWARE);
+	assert_int_equal(attr.config, PERF_COUNT_SW_CPU_CLOCK);
+	assert_int_equal(attr.sample_period, 1000000);
+	assert_int_equal(attr.sample_type, 0x10187 | PERF_SAMPLE_AUX);
+	assert_int_equal(attr.aux_sample_size, 8192);
+	assert_true(attr.disabled && attr.inherit);
+	perf_attr_make(PERF_POINT, &choice, &attr);
+	assert_int_equal(attr.config, 77);
+	assert_int_equal(attr.sample_type, 0x10587 | PERF_SAMPLE_AUX);
+	perf_attr_make(PERF_TRACE, &choice, &attr);
+	assert_int_equal(attr.aux_sample_size, 0);
+}
+
 static int try_open(struct fake_kernel *kernel, enum perf_kind kind, pid_t tid, int cpu,
 		    struct ptvm_error *error)
 {
@@ -100,7 +119,7 @@ static int try_open(struct fake_kernel *kernel, enum perf_kind kind, pid_t tid, 
 	int fd;
 
 	perf_attr_make(kind, &choice, &attr);
-	fd = perf_open(&kernel->table, kind, &attr, tid, cpu, error);
+	fd = perf_open(&kernel->table, kind, &attr, &(struct perf_place){ tid, cpu, 5 }, error);
 	assert_int_equal(attr.size, 128);
 	return fd;
 }
@@ -113,6 +132,7 @@ static void an_event_is_opened_after_interruptions(void **state)
 	assert_int_equal(try_open(kernel, PERF_TRACE, 12, 3, NULL), FAKE_FD);
 	assert_int_equal(kernel->tid, 12);
 	assert_int_equal(kernel->cpu, 3);
+	assert_int_equal(kernel->group_fd, 5);
 	assert_int_equal(kernel->attr.type, 8);
 }
 
@@ -208,6 +228,7 @@ int main(void)
 		TEST(a_trace_is_described_as_perf_does),
 		TEST(a_trace_of_all_excludes_nothing),
 		TEST(each_dummy_asks_for_its_records),
+		TEST(samples_ask_for_trace),
 		TEST(an_event_is_opened_after_interruptions),
 		TEST(errors_say_what_and_what_helps),
 		TEST(every_errno_has_one_line),

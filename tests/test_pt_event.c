@@ -37,7 +37,7 @@ static void assert_config(const char *text, uint64_t config)
 	struct ptvm_error error = { 0 };
 	struct pt_event event;
 
-	assert_int_equal(pt_event_parse(&pmu, text, &event, &error), 0);
+	assert_int_equal(pt_event_parse(&pmu, text, false, &event, &error), 0);
 	assert_int_equal(event.config, config);
 }
 
@@ -47,6 +47,16 @@ static void what_is_not_named_is_as_in_perf(void **state)
 	assert_config("intel_pt//", DEFAULT);
 	assert_config("intel_pt//k", DEFAULT);
 	assert_config("intel_pt/,/", DEFAULT);
+}
+
+static void samples_have_psbs_as_often_as_can_be(void **state)
+{
+	struct pt_event event;
+
+	assert_int_equal(pt_event_parse(&pmu, "intel_pt//", true, &event, NULL), 0);
+	assert_int_equal(event.config, DEFAULT & ~(15 << 24));
+	assert_int_equal(pt_event_parse(&pmu, "intel_pt/psb_period=3/", true, &event, NULL), 0);
+	assert_int_equal(event.config, DEFAULT);
 }
 
 static void terms_are_set_and_cleared(void **state)
@@ -64,7 +74,7 @@ static void assert_modifiers(const char *text, bool no_user, bool no_kernel)
 {
 	struct pt_event event;
 
-	assert_int_equal(pt_event_parse(&pmu, text, &event, NULL), 0);
+	assert_int_equal(pt_event_parse(&pmu, text, false, &event, NULL), 0);
 	assert_int_equal(event.no_user, no_user);
 	assert_int_equal(event.no_kernel, no_kernel);
 }
@@ -83,7 +93,7 @@ static void assert_refused(const char *text, const char *message)
 	struct ptvm_error error = { 0 };
 	struct pt_event event;
 
-	assert_int_equal(pt_event_parse(&pmu, text, &event, &error), -PTVM_BAD_USAGE);
+	assert_int_equal(pt_event_parse(&pmu, text, false, &event, &error), -PTVM_BAD_USAGE);
 	assert_string_equal(error.message, message);
 }
 
@@ -122,14 +132,14 @@ static void a_plain_cpu_gets_plain_defaults(void **state)
 	struct pt_event event;
 
 	memset(plain.caps, 0, sizeof(plain.caps));
-	assert_int_equal(pt_event_parse(&plain, "intel_pt//", &event, NULL), 0);
+	assert_int_equal(pt_event_parse(&plain, "intel_pt//", false, &event, NULL), 0);
 	assert_int_equal(event.config, 1 | 1 << 10 | 1 << 13);
 	plain.caps[PT_CAP_MTC] = 1;
 	plain.caps[PT_CAP_MTC_PERIODS] = 1 << 9;
-	assert_int_equal(pt_event_parse(&plain, "intel_pt//", &event, NULL), 0);
+	assert_int_equal(pt_event_parse(&plain, "intel_pt//", false, &event, NULL), 0);
 	assert_int_equal(event.config, 1 | 1 << 10 | 1 << 13 | 1 << 9 | 9 << 14);
 	plain.caps[PT_CAP_MTC_PERIODS] = 1 << 2 | 1 << 4;
-	assert_int_equal(pt_event_parse(&plain, "intel_pt//", &event, NULL), 0);
+	assert_int_equal(pt_event_parse(&plain, "intel_pt//", false, &event, NULL), 0);
 	assert_int_equal(event.config, 1 | 1 << 10 | 1 << 13 | 1 << 9 | 2 << 14);
 }
 
@@ -137,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_named_is_as_in_perf),
+		cmocka_unit_test(samples_have_psbs_as_often_as_can_be),
 		cmocka_unit_test(terms_are_set_and_cleared),
 		cmocka_unit_test(modifiers_restrict_the_trace),
 		cmocka_unit_test(mistakes_get_what_is_legal),

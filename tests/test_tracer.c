@@ -23,6 +23,7 @@ struct machine {
 	struct fake_kernel cpus[CPUS];
 	int opened[CPUS];
 	int owner[CPUS * FDS_PER_CPU]; /* where an event writes to; -1 to itself */
+	int group[CPUS * FDS_PER_CPU]; /* who leads it */
 	int trace_errno;
 	unsigned switched_on;
 };
@@ -37,7 +38,8 @@ struct bench {
 	char path[64];
 };
 
-static int machine_open(void *context, struct perf_event_attr *attr, pid_t tid, int cpu)
+static int machine_open(void *context, struct perf_event_attr *attr, pid_t tid, int cpu,
+			int group_fd)
 {
 	struct machine *machine = context;
 
@@ -46,7 +48,8 @@ static int machine_open(void *context, struct perf_event_attr *attr, pid_t tid, 
 		return -1;
 	}
 	machine->owner[cpu * FDS_PER_CPU + machine->opened[cpu]] = -1;
-	(void)machine->cpus[cpu].table.open(&machine->cpus[cpu], attr, tid, cpu);
+	(void)machine->cpus[cpu].table.open(&machine->cpus[cpu], attr, tid, cpu, group_fd);
+	machine->group[cpu * FDS_PER_CPU + machine->opened[cpu]] = group_fd;
 	return cpu * FDS_PER_CPU + machine->opened[cpu]++;
 }
 
@@ -125,15 +128,12 @@ static int open_tracer(struct bench *bench, const pid_t *tids, size_t count,
 {
 	static const int cpus[] = { 0, 1 };
 
-	bench->choice = (struct tracer_choice){
-		.perf = { .pt_type = 8 },
-		.tids = tids,
-		.tid_count = count,
-		.cpus = cpus,
-		.cpu_count = CPUS,
-		.record_pages = 1,
-		.aux_pages = 1,
-	};
+	bench->choice.perf.pt_type = 8;
+	bench->choice.tids = tids;
+	bench->choice.tid_count = count;
+	bench->choice.cpus = cpus;
+	bench->choice.cpu_count = CPUS;
+	bench->choice.record_pages = bench->choice.aux_pages = 1;
 
 	return tracer_open(&bench->tracer, &bench->kernel, &bench->choice, error);
 }
@@ -167,6 +167,39 @@ static void each_cpu_has_all_events_in_one_ring(void **state)
 	assert_int_equal(bench->machine.switched_on, 0);
 	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
 	assert_int_equal(bench->machine.switched_on, 4);
+}
+
+/* The clock of each thread, or one of its tracepoints, is led by its own trace. */
+static void samples_carry_the_trace_of_their_thread(void **state)
+{
+	static const pid_t tids[] = { 11, 12 };
+	static const uint64_t points[] = { 701, 702 };
+	struct bench *bench = *state;
+	struct tracer_event *events;
+
+	bench->choice =
+		(struct tracer_choice){ .perf.aux_sample_size = 4096, .is_overwrite = true };
+	open_two(bench);
+	events = bench->tracer.rings.items[1].events.items;
+	assert_int_equal(bench->tracer.rings.items[1].events.count, 8);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(events[5 + 2 * i].kind, PERF_SAMPLES);
+		assert_int_equal(bench->machine.group[events[5 + 2 * i].fd], events[i].fd);
+	}
+	tracer_close(&bench->tracer);
+	bench->choice = (struct tracer_choice){ .perf.aux_sample_size = 4096,
+						.is_overwrite = true,
+						.points = points,
+						.point_count = 2,
+						.sample_point = 1 };
+	assert_int_equal(open_tracer(bench, tids + 1, 1, NULL), 0);
+	events = bench->tracer.rings.items[0].events.items;
+	assert_int_equal(bench->tracer.rings.items[0].events.count, 6);
+	assert_int_equal(bench->machine.group[events[4].fd], -1);
+	assert_int_equal(bench->machine.group[events[5].fd], events[0].fd);
+	assert_int_equal(bench->machine.cpus[0].attr.aux_sample_size, 4096);
+	assert_int_equal(bench->machine.cpus[0].attr.config, 702);
+	assert_int_equal(bench->machine.cpus[0].trace_protection, 1);
 }
 
 static void threads_that_ended_are_left_out(void **state)
@@ -310,6 +343,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_cpu_has_all_events_in_one_ring),
+		TEST(samples_carry_the_trace_of_their_thread),
 		TEST(threads_that_ended_are_left_out),
 		TEST(what_cannot_be_opened_or_mapped_is_told),
 		TEST(records_and_trace_go_to_the_file),

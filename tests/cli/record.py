@@ -118,6 +118,21 @@ def test_what_is_left_of_a_killed_one_is_read_and_repaired(where):
         assert switches(PTVM, where / "rec") == before
 
 
+def test_samples_need_a_trace_to_lead_them(where):
+    """Which the event that stands for it here is not: the kernel refuses."""
+    run = record(where, "-t", str(os.getpid()), "--aux-sample", "--duration", "50ms")
+    assert run.returncode == 1 and "samples of trace of thread" in run.stderr, run.stderr
+    assert not list(where.iterdir())
+
+
+def test_samples_that_cannot_be_are_refused(where):
+    for options, word in [(["--aux-sample=61K"], "2K to 60K"), (["--aux-sample=1K"], "2K to 60K"),
+                          (["--aux-sample=4Kx"], "2K to 60K"), (["--aux-sample", "-S"], "leave -S out"),
+                          (["--aux-sample=8K", "-m", ",4K"], "does not fit")]:
+        run = subprocess.run([PTVM, "record", "-t", "1", "-o", where / "rec", *options], capture_output=True, text=True)
+        assert run.returncode == 2 and word in run.stderr, run.stderr
+
+
 def test_commands_are_carried_out(where):
     fifos = [where / "control", where / "ack"]
     for fifo in fifos:

@@ -97,6 +97,43 @@ def a_snapshot_is_the_end_of_the_trace(bench):
         assert found == expected[-len(found):], f"{program}: not the end"
 
 
+def sampled(bench, size, *options):
+    """A recording of samples, taken whenever trace was handed out."""
+    made, went = bench.record(f"--aux-sample={size}", "-m", "1M,64K", *options, *THREADS)
+    assert " 0 events left, 0 areas left," in went.stdout, went.stdout
+    assert "no trace" not in went.stderr and "lost" not in went.stderr, went.stderr
+    return made
+
+
+def of_trace(program, recording, itrace):
+    """Without the samples themselves, whose address is made up: perf prints them between the lines of the trace."""
+    return [line for line in lines(program, recording, itrace) if not re.search(r" 1000 \[unknown\]", line)]
+
+
+def samples_that_repeat_each_other_are_all_of_the_trace(bench):
+    made = sampled(bench, "60K")
+    for itrace in ["--itrace=i1ibe", "--itrace=i0ns"]:
+        for program in [PTVM, "perf"] if shutil.which("perf") else [PTVM]:
+            found, expected = of_trace(program, made, itrace), lines(program, SAMPLE, itrace)
+            assert found == expected, f"{program} {itrace}: {len(found)} lines, expected {len(expected)}"
+
+
+def small_samples_are_stretches_of_the_trace(bench):
+    made = sampled(bench, "4K", "--kvm-events")
+    found, expected = of_trace(PTVM, made, "--itrace=i1ibe"), lines(PTVM, SAMPLE, "--itrace=i1ibe")
+    assert len(expected) // 10 < len(found) < len(expected), f"{len(found)} of {len(expected)} lines"
+    rest = iter(expected)
+    for line in found:
+        assert line in rest, f"not there, or not at this time: {line!r}"
+
+
+def perf_finds_the_same_stretches(bench):
+    made = sampled(bench, "4K")
+    found, expected = code(PTVM, made), [[line for line in of_cpu if not line.startswith("1000 ")]
+                                         for of_cpu in code("perf", made)]
+    assert found == expected, f"{[len(of_cpu) for of_cpu in found]} lines, perf: {[len(of_cpu) for of_cpu in expected]}"
+
+
 def a_machine_that_does_not_wait_loses_trace(bench):
     made, went = bench.record("-m", "4K,4K", *THREADS, how="lossy", step=200)
     stops, records = map(int, re.search(r"(\d+) stops, (\d+) records lost", went.stdout).groups())
@@ -154,6 +191,8 @@ def killed_at_any_write_it_decodes_up_to_there(bench):
 
 TESTS = [rings_of_any_size_give_the_same_answers, perf_gives_the_same_answers,
          samples_of_tracepoints_lie_beside_the_trace, a_snapshot_is_the_end_of_the_trace,
+         samples_that_repeat_each_other_are_all_of_the_trace, small_samples_are_stretches_of_the_trace,
+         perf_finds_the_same_stretches,
          a_machine_that_does_not_wait_loses_trace, killed_at_any_write_it_decodes_up_to_there]
 
 
