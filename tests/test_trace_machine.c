@@ -1,0 +1,129 @@
+#include "host/trace_machine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/fake_tree.h"
+
+#define UUID "9e994102-3495-4346-9bac-e424641fa3f0"
+#define ARGUMENTS "qemu\0-enable-kvm\0-name\0guest=vm\0-uuid\0" UUID
+
+struct bench {
+	struct fake_tree tree;
+	struct trace_machine machine;
+	struct ptvm_error error;
+};
+
+static struct bench bench;
+static const char nowhere[] = "nowhere:///";
+
+static int set_up(void **state)
+{
+	memset(&bench, 0, sizeof(bench));
+	fake_tree_init(&bench.tree);
+	fake_tree_process(&bench.tree, 100, "qemu-system-x86", ARGUMENTS, sizeof(ARGUMENTS));
+	for (int i = 0; i < 4; i++) {
+		char comm[] = "CPU 0/KVM";
+
+		comm[4] = (char)('0' + i);
+		fake_tree_thread(&bench.tree, 100, 101 + i, comm);
+	}
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	trace_machine_free(&bench.machine);
+	fake_tree_deinit(&bench.tree);
+	return 0;
+}
+
+static int find(const char *name)
+{
+	trace_machine_free(&bench.machine);
+	memset(&bench.machine, 0, sizeof(bench.machine));
+	bench.error = (struct ptvm_error){ 0 };
+	return trace_machine_of_domain(&bench.tree.roots, nowhere, name, &bench.machine,
+				       &bench.error);
+}
+
+static void without_libvirt_command_lines_tell(void **state)
+{
+	assert_int_equal(find("vm"), 0);
+	assert_int_equal(bench.machine.vm.pid, 100);
+	assert_string_equal(bench.machine.uuid, UUID);
+	assert_false(bench.machine.has_domain);
+	assert_int_equal(bench.machine.vcpus.count, 4);
+	assert_int_equal(find(UUID), 0);
+	assert_string_equal(bench.machine.name, "vm");
+}
+
+static void a_name_that_nobody_has_is_told(void **state)
+{
+	assert_int_equal(find("other"), -PTVM_NOT_FOUND);
+	assert_string_equal(bench.error.message, "domain 'other' is not known to libvirt, and no "
+						 "process runs a machine called 'other'");
+}
+
+static void a_name_that_two_have_is_told(void **state)
+{
+	fake_tree_process(&bench.tree, 200, "qemu-system-x86", ARGUMENTS, sizeof(ARGUMENTS));
+	assert_int_equal(find("vm"), -PTVM_INCONSISTENT);
+	assert_non_null(strstr(bench.error.message, "both run a machine called 'vm'"));
+}
+
+static void a_process_is_a_machine_where_it_runs_one(void **state)
+{
+	fake_tree_process(&bench.tree, 300, "sleep", "sleep", 6);
+	assert_int_equal(trace_machine_of_process(&bench.tree.roots, 300, &bench.machine, NULL),
+			 -PTVM_BAD_INPUT);
+	assert_int_equal(trace_machine_of_process(&bench.tree.roots, 301, &bench.machine, NULL),
+			 -PTVM_NOT_FOUND);
+	assert_int_equal(trace_machine_of_process(&bench.tree.roots, 100, &bench.machine, NULL), 0);
+	assert_string_equal(bench.machine.name, "vm");
+}
+
+static int choose(const char *list)
+{
+	struct number_ranges wanted;
+
+	assert_int_equal(number_ranges_parse(list, &wanted, NULL), 0);
+	return trace_machine_select(&bench.machine, &wanted, &bench.error);
+}
+
+static void vcpus_are_chosen_by_their_numbers(void **state)
+{
+	const struct number_ranges all = { .count = 0 };
+
+	assert_int_equal(find("vm"), 0);
+	assert_int_equal(trace_machine_select(&bench.machine, &all, NULL), 0);
+	assert_int_equal(bench.machine.vcpus.count, 4);
+	assert_int_equal(choose("0,2-3"), 0);
+	assert_int_equal(bench.machine.vcpus.count, 3);
+	assert_int_equal(bench.machine.vcpus.items[1].tid, 103);
+	assert_int_equal(choose("1"), -PTVM_NOT_FOUND);
+	assert_string_equal(bench.error.message, "machine 'vm' has 3 vCPUs that are known, not all "
+						 "of those wanted");
+	assert_int_equal(choose("2-9"), -PTVM_NOT_FOUND);
+	assert_int_equal(bench.machine.vcpus.count, 3);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(without_libvirt_command_lines_tell),
+		TEST(a_name_that_nobody_has_is_told),
+		TEST(a_name_that_two_have_is_told),
+		TEST(a_process_is_a_machine_where_it_runs_one),
+		TEST(vcpus_are_chosen_by_their_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
