@@ -10,11 +10,13 @@
 
 #include <cmocka.h>
 
+#include "host/record_options.h"
 #include "host/recorder.h"
 
 /* A recording of two vCPUs, with 1.5 MB. */
 struct bench {
 	struct recorder recorder;
+	struct record_options options;
 	struct trace_machine machines[2];
 	struct vcpu_thread vcpus[2];
 	struct tracer_ring ring;
@@ -46,6 +48,7 @@ static int set_up(void **state)
 	recorder->tracer.rings.items = &bench.ring;
 	recorder->tracer.rings.count = 1;
 	recorder->out.end = 1500000;
+	recorder->options = &bench.options;
 	(void)strcpy(recorder->directory.path, "rec");
 	bench.ring.written = 100;
 	bench.tids[0] = 11;
@@ -79,7 +82,7 @@ static void one_line_says_what_was_made(void **state)
 	assert_string_equal(report(false), "ptvm record: 1.500 MB in rec, 2 vCPUs of vm\n");
 	assert_string_equal(report(true),
 			    "ptvm record: 1.500 MB in rec, 2 vCPUs of vm, ended at --max-size\n");
-	bench.recorder.plan.choice.is_snapshot = true;
+	bench.options.is_snapshot = true;
 	bench.recorder.snapshots = 3;
 	assert_string_equal(report(false),
 			    "ptvm record: 1.500 MB in rec, 2 vCPUs of vm, 3 snapshots\n");
