@@ -73,6 +73,25 @@ static int make_notes(struct channel_memory *memory, struct ptvm_error *error)
 	return 0;
 }
 
+/* The kernel makes one when it is first asked for it; until then there is none (proc_do_uuid() of
+ * drivers/char/random.c). */
+static int make_boot_id(struct channel_memory *memory, struct ptvm_error *error)
+{
+	struct guest_kernel *kernel = &memory->kernel;
+	uint64_t address = guest_kernel_symbol(kernel, "sysctl_bootid");
+	uint8_t id[16] = { 0 };
+	char digits[3];
+	int r = address ? page_walk_read(&kernel->walk, address, id, sizeof(id), error) : 0;
+
+	for (size_t i = 0; i < sizeof(id) && id[8] && !r; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			text_putc(&memory->text, '-');
+		(void)snprintf(digits, sizeof(digits), "%02x", id[i]);
+		text_puts(&memory->text, digits);
+	}
+	return r;
+}
+
 static void memory_close(struct channel *channel)
 {
 	struct channel_memory *memory = (struct channel_memory *)channel;
@@ -90,6 +109,7 @@ static int memory_open(struct channel *channel, const char *path, struct ptvm_er
 		{ "/proc/kallsyms", make_kallsyms },
 		{ "/proc/modules", make_modules },
 		{ "/proc/kcore", make_kcore },
+		{ "/proc/sys/kernel/random/boot_id", make_boot_id },
 		{ "/sys/kernel/notes", make_notes },
 	};
 	struct channel_memory *memory = (struct channel_memory *)channel;

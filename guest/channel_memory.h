@@ -1,5 +1,5 @@
 /* Files of a guest's kernel made of its memory, with no help of the guest: /proc/kallsyms,
- * /proc/modules, /proc/kcore (code only) and /sys/kernel/notes. */
+ * /proc/modules, /proc/kcore (code only), and two that tell which kernel and which boot it is. */
 #pragma once
 
 #include <stddef.h>

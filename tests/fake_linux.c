@@ -15,6 +15,7 @@ enum {
 	ROOT_AT = 0x11000,
 	POINTER_AT = 0x12000,
 	HEAD_AT = 0x13010,
+	BOOT_ID_AT = 0x13100, /* in the same page */
 	TABLES_AT = 0x20000,
 	ETEXT = 2 + FAKE_LINUX_TEXT_BYTES / 16, /* its index */
 };
@@ -38,10 +39,11 @@ static void put_symbols(struct fake_linux *guest)
 
 	(void)strcpy(symbols[2].name, "_stext");
 	(void)strcpy(symbols[ETEXT].name, "_etext");
-	set(last - 4, start + NOTES_AT, "__start_notes");
-	set(last - 3, start + NOTES_AT + sizeof(notes) - 1, "__stop_notes");
-	set(last - 2, start + ROOT_AT, "init_top_pgt");
-	set(last - 1, start + POINTER_AT, "vmcoreinfo_data");
+	set(last - 5, start + NOTES_AT, "__start_notes");
+	set(last - 4, start + NOTES_AT + sizeof(notes) - 1, "__stop_notes");
+	set(last - 3, start + ROOT_AT, "init_top_pgt");
+	set(last - 2, start + POINTER_AT, "vmcoreinfo_data");
+	set(last - 1, start + BOOT_ID_AT, "sysctl_bootid");
 	fake_kallsyms_put(&(struct fake_kallsyms){ FAKE_TO_6_1, KALLSYMS_PER_CPU, start, symbols,
 						   FAKE_LINUX_SYMBOLS },
 			  &image);
@@ -75,6 +77,7 @@ static void put_user_root(struct fake_linux *guest)
 void fake_linux_init(struct fake_linux *guest, bool is_5_level)
 {
 	struct fake_memory *memory = &guest->memory;
+	uint8_t *data;
 
 	fake_memory_init(memory, 1 << 20, is_5_level);
 	put_user_root(guest);
@@ -83,7 +86,8 @@ void fake_linux_init(struct fake_linux *guest, bool is_5_level)
 	fake_memory_map(memory, start + ROOT_AT, memory->root.cr3, PAGE, FAKE_MEMORY_DATA);
 	(void)fake_memory_put(memory, start + POINTER_AT, &crash_note, 8, FAKE_MEMORY_DATA);
 	(void)fake_memory_put(memory, crash_note, vmcoreinfo, sizeof(vmcoreinfo), FAKE_MEMORY_DATA);
-	(void)fake_memory_put(memory, start + (HEAD_AT & ~(PAGE - 1)), "", 1, FAKE_MEMORY_DATA);
+	data = fake_memory_put(memory, start + (HEAD_AT & ~(PAGE - 1)), "", 1, FAKE_MEMORY_DATA);
+	guest->boot_id = data + BOOT_ID_AT % PAGE;
 	put_symbols(guest);
 	(void)fake_modules_put(memory, start + HEAD_AT, FAKE_LINUX_MODULES, 2, FAKE_MODULE_5_2);
 }

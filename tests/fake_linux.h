@@ -17,6 +17,7 @@ struct fake_linux {
 	struct fake_memory memory;
 	uint64_t user_root; /* page tables with one page of the kernel, next to memory.root */
 	uint8_t *text;      /* in memory.data */
+	uint8_t *boot_id;   /* there, too; 16 zeroes */
 };
 
 /** Make it. */

@@ -64,11 +64,24 @@ static void symbols_are_those_of_the_kernel_and_its_modules(void **state)
 		    "ffffffff96000000 T _stext\n"
 		    "ffffffff96000010 t fn_3\n");
 	assert_text(fixture->channel, "/proc/kallsyms",
-		    "ffffffff96012000 D vmcoreinfo_data\n"
+		    "ffffffff96013100 D sysctl_bootid\n"
 		    "ffffffffc0005000 t start\t[module_1]\n");
 	assert_text(fixture->channel, "/proc/modules",
 		    "module_1 12288 - - Live 0xffffffffc0005000\n"
 		    "module_0 12288 - - Live 0xffffffffc0000000\n");
+}
+
+static void the_boot_has_an_id_once_it_was_asked_for(void **state)
+{
+	struct fixture *fixture = *state;
+	const char path[] = "/proc/sys/kernel/random/boot_id";
+	char text[64];
+
+	assert_int_equal(channel_read_text(fixture->channel, path, text, sizeof(text), NULL), 0);
+	for (uint8_t i = 0; i < 16; i++)
+		fixture->guest.boot_id[i] = 0x11 * i;
+	assert_int_equal(channel_read_text(fixture->channel, path, text, sizeof(text), NULL), 36);
+	assert_string_equal(text, "00112233-4455-6677-8899-aabbccddeeff");
 }
 
 static void other_files_are_not_there(void **state)
@@ -193,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(symbols_are_those_of_the_kernel_and_its_modules),
+		WITH_FIXTURE(the_boot_has_an_id_once_it_was_asked_for),
 		WITH_FIXTURE(other_files_are_not_there),
 		WITH_FIXTURE(the_copy_has_all_code_and_nothing_else),
 		WITH_FIXTURE(code_that_has_no_symbols_is_copied),

@@ -205,7 +205,7 @@ from_memory()
 	"$ptvm" guest --domain "$name" --via memory -o "$work/memory" 2>"$work/said" &&
 		grep "QEMU's monitor" "$work/said" &&
 		grep -F "\"$(cat "$work/release")\"" "$work/memory/guest.json" &&
-		same "$work/memory/guest.json" "$work/agent/guest.json" grep -A 1 '"build_id"\|"kaslr_offset"'
+		same "$work/memory/guest.json" "$work/agent/guest.json" grep -A 1 '"build_id"\|"kaslr_offset"\|"boot_id"'
 }
 
 # Without the right to read QEMU's memory libvirt does it.
