@@ -1,6 +1,7 @@
 #include "host/record_report.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "host/record_options.h"
 #include "host/recorder.h"
@@ -102,6 +103,30 @@ static bool is_trace_written(const struct recorder *recorder, const struct trace
 	return bytes;
 }
 
+/* Say what is known of guests that do nothing, else what may be. */
+static void print_no_trace(const struct recorder *recorder, FILE *out)
+{
+	bool is_known = false;
+
+	for (size_t i = 0; i < recorder->targets.machines.count; i++) {
+		const struct trace_machine *machine = &recorder->targets.machines.items[i];
+		const char *why = trace_machine_why_still(machine, recorder->options->uri);
+
+		if (!why)
+			continue;
+		is_known = true;
+		(void)fprintf(out, "ptvm record: no trace was written: domain '%s' is %s",
+			      machine->name, why);
+		if (!strcmp(why, "paused"))
+			(void)fprintf(out, ": virsh resume %s", machine->name);
+		(void)fputc('\n', out);
+	}
+	if (!is_known)
+		(void)fputs("ptvm record: no trace was written: none of the threads ran (is the "
+			    "guest paused?), or no snapshot was taken\n",
+			    out);
+}
+
 void record_report_print(const struct recorder *recorder, const struct trace_loss *loss,
 			 bool is_full, FILE *out)
 {
@@ -113,8 +138,6 @@ void record_report_print(const struct recorder *recorder, const struct trace_los
 		(void)fprintf(out, ", %" PRIu64 " snapshots", recorder->snapshots);
 	(void)fputs(is_full ? ", ended at --max-size\n" : "\n", out);
 	if (!is_trace_written(recorder, loss))
-		(void)fputs("ptvm record: no trace was written: none of the threads ran (is the "
-			    "guest paused?), or no snapshot was taken\n",
-			    out);
+		print_no_trace(recorder, out);
 	print_losses(&recorder->targets, loss, out);
 }

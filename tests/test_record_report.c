@@ -109,6 +109,10 @@ static void a_recording_without_trace_is_told(void **state)
 {
 	bench.ring.written = 0;
 	assert_non_null(strstr(report(false), "\nptvm record: no trace was written: "));
+	bench.recorder.options = &(struct record_options){ .aux_sample_size = 4096 };
+	assert_non_null(strstr(report(false), "\nptvm record: no trace was written: "));
+	bench.loss.samples = 1;
+	assert_null(strstr(report(false), "no trace"));
 }
 
 static void losses_are_told_by_vcpu(void **state)

@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "host/domain.h"
 #include "tests/fake_tree.h"
 
 #define UUID "9e994102-3495-4346-9bac-e424641fa3f0"
@@ -113,6 +115,40 @@ static void vcpus_are_chosen_by_their_numbers(void **state)
 	assert_int_equal(bench.machine.vcpus.count, 3);
 }
 
+/* Of libvirt's own driver for tests, whose domains are in a file. */
+static const char node[] =
+	"<node xmlns:test='http://libvirt.org/schemas/domain/test/1.0'><domain type='test'>"
+	"<name>vm</name><uuid>" UUID "</uuid><memory>4096</memory><vcpu>1</vcpu>"
+	"<os><type>hvm</type></os><test:runstate>%d</test:runstate></domain></node>";
+
+/* What keeps a domain still that libvirt has in this state; skips where there is no libvirt. */
+static const char *why_still(int state)
+{
+	char text[sizeof(node) + 16], uri[sizeof(bench.tree.path) + 32];
+	struct domain_link *link = NULL;
+
+	(void)snprintf(text, sizeof(text), node, state);
+	fake_tree_file(&bench.tree, text, "node.xml");
+	(void)snprintf(uri, sizeof(uri), "test://%s/node.xml", bench.tree.path);
+	if (domain_link_open(uri, true, &link, NULL))
+		skip();
+	domain_link_close(link);
+	return trace_machine_why_still(&bench.machine, uri);
+}
+
+static void a_domain_that_is_still_says_why(void **state)
+{
+	enum { RUNNING = 1, PAUSED = 3, SHUT_OFF = 5 };
+
+	assert_int_equal(find("vm"), 0);
+	assert_null(trace_machine_why_still(&bench.machine, nowhere));
+	bench.machine.has_domain = true;
+	assert_null(trace_machine_why_still(&bench.machine, nowhere));
+	assert_null(why_still(RUNNING));
+	assert_string_equal(why_still(PAUSED), "paused");
+	assert_string_equal(why_still(SHUT_OFF), "shut off");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -123,6 +159,7 @@ int main(void)
 		TEST(a_name_that_two_have_is_told),
 		TEST(a_process_is_a_machine_where_it_runs_one),
 		TEST(vcpus_are_chosen_by_their_numbers),
+		TEST(a_domain_that_is_still_says_why),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
