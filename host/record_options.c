@@ -193,6 +193,9 @@ static int check_via(const struct record_options *options, struct ptvm_error *er
 
 	if (!options->via || !strcmp(options->via, "none"))
 		return 0;
+	if (!guests)
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "--via leads to a guest: name it with --domain or -p");
 	if (is_of_one && guests > 1)
 		return ptvm_fail(error, PTVM_BAD_USAGE,
 				 "--via %s leads to one guest, and %zu are named", options->via,

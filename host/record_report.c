@@ -87,7 +87,7 @@ static void print_losses(const struct record_targets *targets, const struct trac
 		else
 			thread_loss_add(&others, thread);
 	}
-	if (others.first) {
+	if (others.records || others.stops) {
 		(void)fputs(" others", out);
 		print_loss(&others, out);
 	}
