@@ -211,8 +211,7 @@ static void a_way_leads_to_one_guest(void **state)
 {
 	assert_refused("-p 1,2 --via mount=/x",
 		       "--via mount=/x leads to one guest, and 2 are named");
-	assert_refused("-t 1 --via agent",
-		       "--via leads to a guest: name it with --domain or -p");
+	assert_refused("-t 1 --via agent", "--via leads to a guest: name it with --domain or -p");
 	assert_int_equal(parse("-p 1 --via mount=/x"), 0);
 	assert_int_equal(parse("-t 1 --via none"), 0);
 }

@@ -123,6 +123,16 @@ make_init()
 	EOF
 }
 
+# libvirt has to see it connect, too.
+agent_answers()
+{
+	for _ in {1..60}; do
+		"${virsh[@]}" qemu-agent-command "$name" '{"execute":"guest-ping"}' && return
+		sleep 1
+	done
+	return 1
+}
+
 start_guest()
 {
 	cat >"$work/domain.xml" <<-EOF
@@ -138,12 +148,7 @@ start_guest()
 		<qemu:arg value='-device'/><qemu:arg value='virtio-net-pci,netdev=n0,bus=pcie.0,addr=0x10'/>
 		</qemu:commandline></domain>
 	EOF
-	"${virsh[@]}" create "$work/domain.xml" || return 1
-	for _ in {1..60}; do
-		"${virsh[@]}" qemu-agent-command "$name" '{"execute":"guest-ping"}' && return
-		sleep 1
-	done
-	return 1
+	"${virsh[@]}" create "$work/domain.xml" && agent_answers
 }
 
 # The user's ssh with a configuration of our own.
@@ -229,7 +234,7 @@ by_programs()
 	local blocked="guest-file-open,guest-file-read,guest-file-seek,guest-file-close"
 
 	ssh guest "kill \$(pidof qemu-ga); sleep 1; /usr/sbin/qemu-ga -d -m virtio-serial -b $blocked \
-		-p /dev/virtio-ports/org.qemu.guest_agent.0" &&
+		-p /dev/virtio-ports/org.qemu.guest_agent.0" && agent_answers &&
 		"$ptvm" guest --domain "$name" -o "$work/exec" &&
 		./same_code.py "$work/agent/kcore" "$work/exec/kcore" &&
 		cmp "$work/agent/kallsyms" "$work/exec/kallsyms"
