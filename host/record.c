@@ -1,5 +1,6 @@
 #include "host/record.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -81,6 +82,8 @@ int record(const struct roots *roots, const struct perf_kernel *kernel,
 				    .control = control_fifo_none() };
 	int r = prepare(&loop, error);
 
+	/* That nobody reads our messages is no reason to end a recording. */
+	(void)signal(SIGPIPE, SIG_IGN);
 	allow_many_files();
 	recorder.wake_fd = loop.wake;
 	if (!r)

@@ -77,7 +77,9 @@ static int carry_out(struct record_loop *loop, enum control_command command,
 		     struct ptvm_error *error)
 {
 	switch (command) {
-	case CONTROL_ENABLE: return recorder_switch(loop->recorder, true, error);
+	case CONTROL_ENABLE:
+		loop->begun_ms = loop->begun_ms ? loop->begun_ms : now_ms();
+		return recorder_switch(loop->recorder, true, error);
 	case CONTROL_DISABLE: return recorder_switch(loop->recorder, false, error);
 	case CONTROL_SNAPSHOT: return take_snapshot(loop, error);
 	case CONTROL_STOP: loop->is_over = true; return 0;
@@ -188,6 +190,9 @@ static int step(struct record_loop *loop, int64_t start, struct ptvm_error *erro
 	r = on_signal(loop, error);
 	if (!r)
 		r = on_control(loop, error);
+	/* Nobody is left to write to it. */
+	if (fds[2].revents & (POLLHUP | POLLERR))
+		control_fifo_close(&loop->control);
 	return r || loop->is_over ? r : on_time(loop, start, error);
 }
 

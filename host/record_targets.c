@@ -6,11 +6,33 @@
 
 enum { ONLINE_TEXT_SIZE = 1024, ANY = -1 };
 
+/* A thread can be traced only once. */
+static int add_tid(struct record_targets *targets, pid_t tid)
+{
+	for (size_t i = 0; i < targets->tids.count; i++)
+		if (targets->tids.items[i] == tid)
+			return 0;
+	return vec_push(&targets->tids, tid) ? 0 : -PTVM_NO_MEMORY;
+}
+
 static struct trace_machine *add_machine(struct record_targets *targets)
 {
 	if (!vec_push(&targets->machines, (struct trace_machine){ .name = "" }))
 		return NULL;
 	return &targets->machines.items[targets->machines.count - 1];
+}
+
+/* The same one may be named twice. */
+static void drop_double(struct record_targets *targets)
+{
+	struct trace_machine *last = &targets->machines.items[targets->machines.count - 1];
+
+	for (size_t i = 0; i + 1 < targets->machines.count; i++)
+		if (targets->machines.items[i].vm.pid == last->vm.pid) {
+			trace_machine_free(last);
+			targets->machines.count--;
+			return;
+		}
 }
 
 static int find_machines(const struct roots *roots, const struct record_options *options,
@@ -24,12 +46,16 @@ static int find_machines(const struct roots *roots, const struct record_options 
 		r = machine ? trace_machine_of_domain(roots, options->uri,
 						      options->domains.items[i], machine, error)
 			    : -PTVM_NO_MEMORY;
+		if (!r)
+			drop_double(targets);
 	}
 	for (size_t i = 0; i < options->pids.count && !r; i++) {
 		machine = add_machine(targets);
 		r = machine ? trace_machine_of_process(roots, options->pids.items[i], machine,
 						       error)
 			    : -PTVM_NO_MEMORY;
+		if (!r)
+			drop_double(targets);
 	}
 	return r;
 }
@@ -45,8 +71,7 @@ static int add_vcpus(const struct record_options *options, struct trace_machine 
 				 "debugfs mounted, or name threads (-t)",
 				 machine->vm.pid);
 	for (size_t i = 0; i < machine->vcpus.count && !r; i++)
-		if (!vec_push(&targets->tids, machine->vcpus.items[i].tid))
-			r = -PTVM_NO_MEMORY;
+		r = add_tid(targets, machine->vcpus.items[i].tid);
 	return r;
 }
 
@@ -59,8 +84,7 @@ static int find_threads(const struct record_options *options, struct record_targ
 	for (size_t i = 0; i < targets->machines.count && !r; i++)
 		r = add_vcpus(options, &targets->machines.items[i], targets, error);
 	for (size_t i = 0; i < options->tids.count && !r; i++)
-		if (!vec_push(&targets->tids, options->tids.items[i]))
-			r = -PTVM_NO_MEMORY;
+		r = add_tid(targets, options->tids.items[i]);
 	if (!r && (options->is_all_cpus || !targets->tids.count)) {
 		targets->tids.count = 0;
 		r = vec_push(&targets->tids, ANY) ? 0 : -PTVM_NO_MEMORY;
@@ -80,8 +104,9 @@ static int find_cpus(const struct roots *roots, const struct record_options *opt
 				 "%s/devices/system/cpu/online: not readable", roots->sys);
 	for (unsigned i = 0; i < online.count; i++)
 		for (int64_t cpu = online.items[i].from; cpu <= online.items[i].to; cpu++)
-			if (number_ranges_has(&options->cpus, cpu) &&
-			    !vec_push(&targets->cpus, (int)cpu))
+			if (number_ranges_has(&options->cpus, cpu)
+				    ? !vec_push(&targets->cpus, (int)cpu)
+				    : !vec_push(&targets->other_cpus, (int)cpu))
 				return -PTVM_NO_MEMORY;
 	if (!targets->cpus.count)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "-C: none of these CPUs is online (%s are)",
@@ -151,4 +176,5 @@ void record_targets_free(struct record_targets *targets)
 	vec_free(&targets->machines);
 	vec_free(&targets->tids);
 	vec_free(&targets->cpus);
+	vec_free(&targets->other_cpus);
 }

@@ -23,7 +23,7 @@ struct record_targets {
 	struct {
 		int *items;
 		size_t count, room;
-	} cpus;
+	} cpus, other_cpus; /* online, but not to trace on */
 };
 
 /**

@@ -125,27 +125,40 @@ static struct start_guest *list_guests(const struct recorder *recorder, size_t *
 	return guests;
 }
 
+/* How perf's clock comes from the TSC. */
+static void set_clock(const struct recorder *recorder, struct recording_start *start)
+{
+	struct ring_clock clock;
+
+	if (!aux_ring_clock(&recorder->tracer.rings.items[0].aux, &clock)) {
+		start->conv = clock.conv;
+		start->time_cycles = clock.cycles;
+		start->time_mask = clock.mask;
+		start->is_time_short = clock.is_short;
+	}
+	if (!start->conv.valid)
+		(void)fputs("ptvm record: the kernel's clock is not the TSC (unstable, or of a "
+			    "hypervisor below): the trace cannot be put in order with what else "
+			    "is recorded\n",
+			    stderr);
+}
+
 static int write_start(struct recorder *recorder, struct ptvm_error *error)
 {
 	const struct tracer_choice *choice = &recorder->plan.choice;
 	_cleanup_free_ struct start_id *ids = NULL;
 	struct recording_start start = { .pmu = &recorder->plan.pmu,
 					 .is_snapshot = recorder->options->is_snapshot,
-					 .is_per_thread = choice->is_per_thread };
+					 .is_per_thread = choice->is_per_thread,
+					 .filter = choice->filter };
 	struct process_list processes = { 0 };
-	struct ring_clock clock;
 	int r;
 
 	ids = all_ids(recorder, &start.id_count);
 	if (!ids)
 		return -PTVM_NO_MEMORY;
 	start.ids = ids;
-	if (!aux_ring_clock(&recorder->tracer.rings.items[0].aux, &clock)) {
-		start.conv = clock.conv;
-		start.time_cycles = clock.cycles;
-		start.time_mask = clock.mask;
-		start.is_time_short = clock.is_short;
-	}
+	set_clock(recorder, &start);
 	r = process_list_make(recorder->roots, choice->tids, choice->tid_count, &processes);
 	start.pids = processes.items;
 	start.pid_count = processes.count;
@@ -236,23 +249,27 @@ int recorder_open(struct recorder *recorder, struct ptvm_error *error)
 	if (!r)
 		r = recording_directory_make(options->output, &recorder->directory, error);
 	if (!r)
-		r = recording_kernels_copy(recorder->roots, options, &recorder->targets,
-					   recorder->directory.path, &recorder->kernels, error);
+		r = recording_kernels_copy_guests(options, &recorder->targets,
+						  recorder->directory.path, &recorder->kernels,
+						  error);
 	if (!r)
 		r = tracer_open(&recorder->tracer, recorder->kernel, &recorder->plan.choice, error);
 	if (!r)
 		r = create_file(recorder, error);
 	if (!r)
 		r = write_start(recorder, error);
-	if (!r)
-		r = begin_json(recorder, error);
 	if (r)
 		return r;
 	recorder->drain = (struct drain){ .tracer = &recorder->tracer,
 					  .out = &recorder->out,
 					  .max_size = options->max_size,
 					  .wake_fd = recorder->wake_fd };
-	return drain_start(&recorder->drain, error);
+	r = drain_start(&recorder->drain, error);
+	/* Opening events changes the kernel's code; what changes from now on is recorded. */
+	if (!r)
+		r = recording_kernels_copy_host(recorder->roots, options, recorder->directory.path,
+						&recorder->kernels, error);
+	return r ? r : begin_json(recorder, error);
 }
 
 int recorder_switch(struct recorder *recorder, bool on, struct ptvm_error *error)
@@ -315,17 +332,34 @@ static int tell_of_vcpu(struct recorder *recorder, const struct new_vcpu *new,
 	return r ? r : recording_start_thread(recorder->roots, pid, tid, &recorder->out, error);
 }
 
+/* A thread that cannot be traced, perhaps since another one handed its trace down to it, does not
+ * end the recording. */
+static void trace_vcpu(struct recorder *recorder, const struct new_vcpu *new)
+{
+	struct ptvm_error why = { 0 };
+
+	if (recorder->targets.tids.items[0] < 0)
+		return; /* all that runs is traced */
+	if (tracer_add_thread(&recorder->tracer, new->vcpu.tid, &why))
+		(void)fprintf(stderr, "ptvm record: vCPU %u came, and is not traced: %s\n",
+			      new->vcpu.index, why.code ? why.message : "out of memory");
+}
+
 static int add_vcpu(struct recorder *recorder, const struct new_vcpu *new, struct ptvm_error *error)
 {
-	int r = drain_stop(&recorder->drain, error);
+	int started, r = drain_stop(&recorder->drain, error);
 
-	if (!r && recorder->plan.choice.tids[0] >= 0)
-		r = tracer_add_thread(&recorder->tracer, new->vcpu.tid, error);
-	if (!r)
-		r = tell_of_vcpu(recorder, new, error);
+	/* The list of targets may have moved. */
+	recorder->plan.choice.tids = recorder->targets.tids.items;
+	recorder->plan.choice.tid_count = recorder->targets.tids.count;
+	if (r)
+		return r;
+	trace_vcpu(recorder, new);
+	r = tell_of_vcpu(recorder, new, error);
 	if (!r)
 		r = recording_json_vcpu(recorder->json, new->machine->vm.pid, &new->vcpu);
-	return r ? r : drain_start(&recorder->drain, error);
+	started = drain_start(&recorder->drain, r ? NULL : error);
+	return r ? r : started;
 }
 
 static int add_new_vcpus(struct recorder *recorder, struct ptvm_error *error)

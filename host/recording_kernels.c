@@ -131,9 +131,9 @@ static int copy_one(const struct roots *roots, const struct record_options *opti
 	return 0;
 }
 
-int recording_kernels_copy(const struct roots *roots, const struct record_options *options,
-			   const struct record_targets *targets, const char *recording,
-			   struct recording_kernels *ret, struct ptvm_error *error)
+int recording_kernels_copy_guests(const struct record_options *options,
+				  const struct record_targets *targets, const char *recording,
+				  struct recording_kernels *ret, struct ptvm_error *error)
 {
 	struct copying copying = { .recording = recording };
 	int r = 0;
@@ -142,12 +142,21 @@ int recording_kernels_copy(const struct roots *roots, const struct record_option
 	if (!ret->items)
 		return -PTVM_NO_MEMORY;
 	ret->count = targets->machines.count + 1;
-	for (size_t i = 0; i < ret->count && !r; i++) {
+	for (size_t i = 1; i < ret->count && !r; i++) {
 		copying.kernel = &ret->items[i];
-		copying.kernel->machine = i ? &targets->machines.items[i - 1] : NULL;
-		r = copy_one(roots, options, &copying, error);
+		copying.kernel->machine = &targets->machines.items[i - 1];
+		r = copy_one(NULL, options, &copying, error);
 	}
 	return r;
+}
+
+int recording_kernels_copy_host(const struct roots *roots, const struct record_options *options,
+				const char *recording, struct recording_kernels *kernels,
+				struct ptvm_error *error)
+{
+	const struct copying copying = { &kernels->items[0], recording };
+
+	return copy_one(roots, options, &copying, error);
 }
 
 void recording_kernels_copy_again(const struct record_options *options,

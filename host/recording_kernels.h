@@ -27,17 +27,22 @@ struct recording_kernels {
 };
 
 /**
- * Copy them. A kernel that cannot be copied is left out with a warning, unless a way to it was
- * named (--via), or it was interrupted.
+ * Copy those of guests. A kernel that cannot be copied is left out with a warning, unless a way to
+ * it was named (--via), or it was interrupted.
  *
  * @recording  path of its directory
  * @targets    borrowed until recording_kernels_free(), which is due in any case
  *
  * Returns 0, -PTVM_NO_MEMORY, or an error of copy_loop_by_ways().
  */
-int recording_kernels_copy(const struct roots *roots, const struct record_options *options,
-			   const struct record_targets *targets, const char *recording,
-			   struct recording_kernels *ret, struct ptvm_error *error);
+int recording_kernels_copy_guests(const struct record_options *options,
+				  const struct record_targets *targets, const char *recording,
+				  struct recording_kernels *ret, struct ptvm_error *error);
+
+/** Copy that of the host, after those of guests, in the same way. */
+int recording_kernels_copy_host(const struct roots *roots, const struct record_options *options,
+				const char *recording, struct recording_kernels *kernels,
+				struct ptvm_error *error);
 
 /** Copy guests again, for code that changed meanwhile. What cannot be is told, and left out. */
 void recording_kernels_copy_again(const struct record_options *options,

@@ -38,7 +38,8 @@ struct recording_start {
 	size_t id_count;
 	const struct pt_pmu *pmu;
 	bool is_snapshot, is_per_thread;
-	const pid_t *pids; /* processes that are recorded */
+	const char *filter; /* of addresses; NULL: none */
+	const pid_t *pids;  /* processes that are recorded */
 	size_t pid_count;
 	const struct start_guest *guests;
 	size_t guest_count;

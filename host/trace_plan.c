@@ -135,6 +135,8 @@ static void choose_targets(const struct record_options *options,
 	choice->tid_count = targets->tids.count;
 	choice->cpus = targets->cpus.items;
 	choice->cpu_count = targets->cpus.count;
+	choice->other_cpus = targets->other_cpus.items;
+	choice->other_count = targets->other_cpus.count;
 	choice->is_overwrite = options->is_snapshot || options->aux_sample_size;
 	choice->perf.aux_sample_size = options->aux_sample_size;
 	choice->sample_point = KVM_POINT_EXIT;

@@ -195,6 +195,8 @@ int tracer_open(struct tracer *tracer, const struct perf_kernel *kernel,
 		return open_per_thread(tracer, error);
 	for (size_t i = 0; i < choice->cpu_count && !r; i++)
 		r = open_cpu(tracer, choice->cpus[i], error);
+	for (size_t i = 0; i < choice->other_count && !r && !choice->perf.no_kernel; i++)
+		r = open_pokes(tracer, choice->other_cpus[i], error);
 	return r;
 }
 
@@ -266,20 +268,66 @@ static int share_rings(struct tracer *tracer, pid_t tid, struct ptvm_error *erro
 	int r = 0;
 
 	for (size_t queue = 0; queue < tracer->rings.count && !r; queue++) {
-		r = open_trace(tracer, &tracer->rings.items[queue], tid, error);
+		struct tracer_ring *ring = &tracer->rings.items[queue];
+
+		if (!ring->aux.aux)
+			continue;
+		r = open_trace(tracer, ring, tid, error);
 		if (!r)
-			r = open_beside(tracer, &tracer->rings.items[queue], tid, error);
+			r = open_beside(tracer, ring, tid, error);
 	}
 	return r;
 }
 
+/* Its events are closed. */
+static void close_ring(struct tracer_ring *ring)
+{
+	aux_ring_unmap(&ring->aux);
+	vec_free(&ring->events);
+}
+
+/* What was opened for a thread comes behind the owner of the ring, unless the ring is its own. */
+static void close_thread(struct tracer *tracer, pid_t tid)
+{
+	for (size_t queue = 0; queue < tracer->rings.count; queue++) {
+		struct tracer_ring *ring = &tracer->rings.items[queue];
+		size_t kept = 0;
+
+		for (size_t i = 0; i < ring->events.count; i++)
+			if (ring->events.items[i].tid != tid)
+				ring->events.items[kept++] = ring->events.items[i];
+			else
+				(void)tracer->kernel->close(tracer->kernel->context,
+							    ring->events.items[i].fd);
+		ring->events.count = kept;
+	}
+	if (tracer->choice->is_per_thread &&
+	    tracer->rings.items[tracer->rings.count - 1].tid == tid)
+		close_ring(&tracer->rings.items[--tracer->rings.count]);
+}
+
+static bool is_traced(const struct tracer *tracer, pid_t tid)
+{
+	for (size_t queue = 0; queue < tracer->rings.count; queue++)
+		for (size_t i = 0; i < tracer->rings.items[queue].events.count; i++)
+			if (tracer->rings.items[queue].events.items[i].tid == tid)
+				return true;
+	return false;
+}
+
 int tracer_add_thread(struct tracer *tracer, pid_t tid, struct ptvm_error *error)
 {
-	int r = tracer->choice->is_per_thread ? open_thread(tracer, tid, error)
-					      : share_rings(tracer, tid, error);
+	int r;
+
+	if (is_traced(tracer, tid))
+		return 0;
+	r = tracer->choice->is_per_thread ? open_thread(tracer, tid, error)
+					  : share_rings(tracer, tid, error);
 
 	if (!r && tracer->is_on)
 		r = switch_thread(tracer, tid, true, error);
+	if (r)
+		close_thread(tracer, tid);
 	return r;
 }
 
@@ -347,8 +395,13 @@ static int drain_trace(struct tracer *tracer, size_t queue, struct recording_out
 	if (aux_ring_trace(&ring->aux, &ready))
 		return inconsistent(queue, error);
 	size = ready.first_size + ready.second_size;
-	if (!size)
+	if (!size && !ring->is_drained)
 		return 0;
+	/* Again when nothing came since: the kernel stops a trace some time after it found no room,
+	 * and resuming it in between has no effect. */
+	ring->is_drained = size != 0;
+	if (!size)
+		return resume(tracer, ring, error);
 	r = write_trace(tracer, queue, &ready, out, error);
 	if (r)
 		return r;
@@ -404,11 +457,10 @@ void tracer_close(struct tracer *tracer)
 	for (size_t queue = 0; queue < tracer->rings.count; queue++) {
 		struct tracer_ring *ring = &tracer->rings.items[queue];
 
-		aux_ring_unmap(&ring->aux);
 		for (size_t i = 0; i < ring->events.count; i++)
 			(void)tracer->kernel->close(tracer->kernel->context,
 						    ring->events.items[i].fd);
-		vec_free(&ring->events);
+		close_ring(ring);
 	}
 	vec_free(&tracer->rings);
 	if (tracer->kernel)

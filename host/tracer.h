@@ -34,6 +34,8 @@ struct tracer_choice {
 	size_t tid_count;
 	const int *cpus;
 	size_t cpu_count;
+	const int *other_cpus; /* where nothing is traced, but the kernel may change itself */
+	size_t other_count;
 	const uint64_t *points; /* tracepoints that threads pass, by the numbers of tracefs */
 	size_t point_count;
 	size_t sample_point;              /* that whose samples carry trace, where any do */
@@ -47,6 +49,7 @@ struct tracer_choice {
 struct tracer_ring {
 	struct aux_ring aux;
 	uint64_t written; /* bytes of trace taken from it */
+	bool is_drained;  /* bytes were taken, and the trace was resumed once since */
 	int cpu;          /* -1: that of a thread */
 	pid_t tid;        /* -1: that of a CPU */
 	struct {
@@ -81,7 +84,8 @@ int tracer_open(struct tracer *tracer, const struct perf_kernel *kernel,
 
 /**
  * Trace one more thread, at once if the others are. Not while another thread drains.
- * Returns 0, also where it has ended meanwhile, or as tracer_open(); the others go on then.
+ * Returns 0, also where it has ended meanwhile, or as tracer_open(): nothing of it is open then,
+ * and the others go on.
  */
 int tracer_add_thread(struct tracer *tracer, pid_t tid, struct ptvm_error *error);
 

@@ -18,6 +18,7 @@ static _Noreturn void run(int start, int failed, char *const *argv)
 
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGPIPE, SIG_DFL);
 	/* The end of the pipe without a byte: the recorder gave up. */
 	if (read(start, &byte, 1) != 1)
 		_exit(0);
