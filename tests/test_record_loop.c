@@ -153,6 +153,14 @@ static void commands_are_carried_out_and_answered(void **state)
 	assert_false(bench.recorder.tracer.is_on);
 }
 
+static void time_counts_from_when_it_is_enabled(void **state)
+{
+	BEGIN("-t", "113", "-D", "-1", "--control", "fd:0", "--duration", "1ms");
+	command("enable\n");
+	assert_int_equal(run(), 0);
+	assert_true(bench.loop.is_over && bench.loop.begun_ms);
+}
+
 static void nothing_is_traced_before_it_is_enabled(void **state)
 {
 	BEGIN("-t", "113", "-D", "-1", "--control", "fd:0");
@@ -224,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_signal_ends_it),
 		TEST(commands_are_carried_out_and_answered),
+		TEST(time_counts_from_when_it_is_enabled),
 		TEST(nothing_is_traced_before_it_is_enabled),
 		TEST(snapshots_come_by_signal_and_by_command),
 		TEST(a_full_trace_takes_no_snapshots),

@@ -112,10 +112,20 @@ static void whole_cpus_are_one_thread_that_is_any(void **state)
 	assert_tids(1, (const pid_t[]){ -1 });
 	assert_int_equal(bench.targets.cpus.count, 2);
 	assert_int_equal(bench.targets.cpus.items[1], 4);
+	assert_int_equal(bench.targets.other_cpus.count, 1);
+	assert_int_equal(bench.targets.other_cpus.items[0], 0);
 	assert_int_equal(FIND("-a", "-p", "100"), 0);
 	assert_tids(1, (const pid_t[]){ -1 });
 	assert_int_equal(bench.targets.machines.count, 1);
 	assert_int_equal(bench.targets.cpus.count, 3);
+	assert_int_equal(bench.targets.other_cpus.count, 0);
+}
+
+static void what_is_named_twice_is_traced_once(void **state)
+{
+	assert_int_equal(FIND("-p", "100,200,100", "-t", "201,300,300"), 0);
+	assert_tids(4, (const pid_t[]){ 101, 102, 201, 300 });
+	assert_int_equal(bench.targets.machines.count, 2);
 }
 
 static void cpus_must_be_online(void **state)
@@ -168,6 +178,7 @@ int main(void)
 		TEST(vcpus_can_be_chosen),
 		TEST(what_runs_no_machine_is_told),
 		TEST(whole_cpus_are_one_thread_that_is_any),
+		TEST(what_is_named_twice_is_traced_once),
 		TEST(cpus_must_be_online),
 		TEST(vcpus_that_are_new_are_found_once),
 		TEST(those_that_nobody_wants_are_not),

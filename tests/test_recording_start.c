@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -104,6 +105,24 @@ static void how_it_was_traced_is_told(void **state)
 	assert_int_equal(pt->ctc_d, 2);
 	assert_int_equal(pt->max_nonturbo, 28);
 	assert_int_equal(pt->have_sched_switch, 3);
+}
+
+static void filters_are_told(void **state)
+{
+	static const char *const filters[] = { "filter 0x1/0x2", "filter 0x10/0x2",
+					       "filter 0x100/0x2" };
+	struct bench *bench = *state;
+
+	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
+		struct recording_start start = { .filter = filters[i] };
+
+		round_trip(bench, &start);
+		assert_string_equal(bench->data.pt.filter, filters[i]);
+		assert_true(bench->data.pt.have_event_trace);
+		perf_data_close(&bench->data);
+		assert_int_equal(unlink(bench->path), 0);
+	}
+	round_trip(bench, &(struct recording_start){ 0 });
 }
 
 static void threads_and_snapshots_are_told(void **state)
@@ -259,6 +278,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(how_it_was_traced_is_told),
+		TEST(filters_are_told),
 		TEST(threads_and_snapshots_are_told),
 		TEST(ids_name_queues_and_guests),
 		TEST(the_kernel_and_its_modules_are_mapped),

@@ -310,6 +310,26 @@ static void a_trace_that_stopped_goes_on(void **state)
 	assert_int_equal(file[TRACE_RECORD + FAKE_PAGE_SIZE + 17], FAKE_PAGE_SIZE >> 8);
 }
 
+static void a_trace_that_stops_late_is_resumed_again(void **state)
+{
+	static const uint8_t trace[8] = { 0x02, 0x82 };
+	struct fake_kernel *cpu;
+	struct bench *bench = *state;
+
+	open_two(bench);
+	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
+	cpu = &bench->machine.cpus[0];
+	assert_int_equal(fake_kernel_trace(cpu, trace, sizeof(trace)), sizeof(trace));
+	assert_int_equal(drain(bench), sizeof(trace));
+	cpu->is_stopped = true;
+	assert_int_equal(drain(bench), 0);
+	assert_false(cpu->is_stopped);
+	/* Once is enough: it can stop only where bytes came. */
+	bench->machine.switched_on = 0;
+	assert_int_equal(drain(bench), 0);
+	assert_int_equal(bench->machine.switched_on, 0);
+}
+
 static void what_was_not_written_stays_in_the_ring(void **state)
 {
 	static const uint8_t trace[16] = { 0x02, 0x82 };
@@ -348,6 +368,7 @@ int main(void)
 		TEST(what_cannot_be_opened_or_mapped_is_told),
 		TEST(records_and_trace_go_to_the_file),
 		TEST(a_trace_that_stopped_goes_on),
+		TEST(a_trace_that_stops_late_is_resumed_again),
 		TEST(what_was_not_written_stays_in_the_ring),
 		TEST(a_ring_without_sense_is_told),
 	};
