@@ -166,7 +166,7 @@ static void write_info(struct writer *w, const struct recording_start *start)
 	put_u64(w, pmu->crystal_ratio);
 	put_u64(w, term_bits(pmu, "cyc"));
 	put_u64(w, pmu->max_nonturbo_ratio);
-	put_u64(w, start->filter ? (strlen(start->filter) + 8) & ~(size_t)7 : 0);
+	put_u64(w, start->filter ? strlen(start->filter) : 0);
 	if (start->filter)
 		put_text(w, start->filter);
 	put_u64(w, pmu->caps[PT_CAP_EVENT_TRACE] != 0);
