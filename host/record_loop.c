@@ -118,10 +118,25 @@ static bool have_all_ended(const struct recorder *recorder)
 	return true;
 }
 
+static void tell_of_gone_vcpus(const struct record_loop *loop)
+{
+	struct recorder *recorder = loop->recorder;
+	struct record_vcpu gone;
+	char text[sizeof(gone.machine->name) + 64];
+
+	while (record_targets_gone(recorder->roots, &recorder->targets, &gone)) {
+		(void)snprintf(text, sizeof(text), "vCPU %u of %s is gone; the others go on",
+			       gone.vcpu.index, gone.machine->name);
+		say(loop, text);
+	}
+}
+
 static int look(struct record_loop *loop, struct ptvm_error *error)
 {
 	int r = recorder_look(loop->recorder, error);
 
+	if (!have_all_ended(loop->recorder))
+		tell_of_gone_vcpus(loop);
 	if (!r && have_all_ended(loop->recorder)) {
 		say(loop, "all traced threads have ended: the guest was shut down, or migrated");
 		loop->is_over = true;

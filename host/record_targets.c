@@ -142,7 +142,7 @@ static const struct vcpu_thread *new_one(const struct vcpu_threads *now,
 /* Where whole CPUs are traced the thread is, too; but what it runs must be known. */
 static int refresh_machine(const struct roots *roots, const struct record_options *options,
 			   struct record_targets *targets, struct trace_machine *machine,
-			   struct new_vcpu *ret)
+			   struct record_vcpu *ret)
 {
 	struct vcpu_threads now = { 0 };
 	const struct vcpu_thread *vcpu;
@@ -150,7 +150,7 @@ static int refresh_machine(const struct roots *roots, const struct record_option
 
 	vcpu = r ? NULL : new_one(&now, &machine->vcpus, &options->vcpus);
 	if (vcpu) {
-		*ret = (struct new_vcpu){ machine, *vcpu };
+		*ret = (struct record_vcpu){ machine, *vcpu };
 		r = vec_push(&machine->vcpus, *vcpu) && vec_push(&targets->tids, vcpu->tid)
 			    ? 1
 			    : -PTVM_NO_MEMORY;
@@ -160,13 +160,33 @@ static int refresh_machine(const struct roots *roots, const struct record_option
 }
 
 int record_targets_refresh(const struct roots *roots, const struct record_options *options,
-			   struct record_targets *targets, struct new_vcpu *ret)
+			   struct record_targets *targets, struct record_vcpu *ret)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < targets->machines.count && !r; i++)
 		r = refresh_machine(roots, options, targets, &targets->machines.items[i], ret);
 	return r;
+}
+
+int record_targets_gone(const struct roots *roots, struct record_targets *targets,
+			struct record_vcpu *ret)
+{
+	for (size_t i = 0; i < targets->machines.count; i++) {
+		struct trace_machine *machine = &targets->machines.items[i];
+
+		for (size_t k = 0; k < machine->vcpus.count; k++) {
+			struct vcpu_thread *vcpu = &machine->vcpus.items[k];
+
+			if (vcpu->is_gone || kernel_file_is_readable("%s/%d/task/%d", roots->proc,
+								     machine->vm.pid, vcpu->tid))
+				continue;
+			vcpu->is_gone = true;
+			*ret = (struct record_vcpu){ machine, *vcpu };
+			return 1;
+		}
+	}
+	return 0;
 }
 
 void record_targets_free(struct record_targets *targets)

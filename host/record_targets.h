@@ -34,8 +34,8 @@ struct record_targets {
 int record_targets_find(const struct roots *roots, const struct record_options *options,
 			struct record_targets *ret, struct ptvm_error *error);
 
-/** A vCPU that was plugged in meanwhile. */
-struct new_vcpu {
+/** A vCPU that was plugged in meanwhile, or taken away. */
+struct record_vcpu {
 	const struct trace_machine *machine;
 	struct vcpu_thread vcpu;
 };
@@ -45,7 +45,14 @@ struct new_vcpu {
  * Returns 1 with one of them in `ret`, 0 where there is none, or -PTVM_NO_MEMORY.
  */
 int record_targets_refresh(const struct roots *roots, const struct record_options *options,
-			   struct record_targets *targets, struct new_vcpu *ret);
+			   struct record_targets *targets, struct record_vcpu *ret);
+
+/**
+ * Look for a vCPU whose thread has ended since the last look.
+ * Returns 1 with one of them in `ret`, or 0.
+ */
+int record_targets_gone(const struct roots *roots, struct record_targets *targets,
+			struct record_vcpu *ret);
 
 /** Accepts zeroes. */
 void record_targets_free(struct record_targets *targets);

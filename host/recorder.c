@@ -293,6 +293,8 @@ static int tell_of_id(struct recorder *recorder, size_t event, const struct star
 {
 	int r = recording_out_add_id(&recorder->out, event, id->id, error);
 
+	if (!r && event < recorder->events.count)
+		r = recording_events_add_id(&recorder->events, event, id->id);
 	return r ? r : recording_start_id(id, &recorder->out, error);
 }
 
@@ -319,7 +321,7 @@ static int tell_of_events(struct recorder *recorder, pid_t tid, struct ptvm_erro
 }
 
 /* The guest's id comes behind those of all events. */
-static int tell_of_vcpu(struct recorder *recorder, const struct new_vcpu *new,
+static int tell_of_vcpu(struct recorder *recorder, const struct record_vcpu *new,
 			struct ptvm_error *error)
 {
 	const pid_t pid = new->machine->vm.pid, tid = new->vcpu.tid;
@@ -334,7 +336,7 @@ static int tell_of_vcpu(struct recorder *recorder, const struct new_vcpu *new,
 
 /* A thread that cannot be traced, perhaps since another one handed its trace down to it, does not
  * end the recording. */
-static void trace_vcpu(struct recorder *recorder, const struct new_vcpu *new)
+static void trace_vcpu(struct recorder *recorder, const struct record_vcpu *new)
 {
 	struct ptvm_error why = { 0 };
 
@@ -345,7 +347,8 @@ static void trace_vcpu(struct recorder *recorder, const struct new_vcpu *new)
 			      new->vcpu.index, why.code ? why.message : "out of memory");
 }
 
-static int add_vcpu(struct recorder *recorder, const struct new_vcpu *new, struct ptvm_error *error)
+static int add_vcpu(struct recorder *recorder, const struct record_vcpu *new,
+		    struct ptvm_error *error)
 {
 	int started, r = drain_stop(&recorder->drain, error);
 
@@ -364,7 +367,7 @@ static int add_vcpu(struct recorder *recorder, const struct new_vcpu *new, struc
 
 static int add_new_vcpus(struct recorder *recorder, struct ptvm_error *error)
 {
-	struct new_vcpu new;
+	struct record_vcpu new;
 	int r;
 
 	while ((r = record_targets_refresh(recorder->roots, recorder->options, &recorder->targets,

@@ -39,8 +39,9 @@ static void describe(const struct tracer *tracer, const struct tracer_event *eve
 	events->count++;
 }
 
-static int add_id(struct recording_event *event, uint64_t id)
+int recording_events_add_id(struct recording_events *events, size_t number, uint64_t id)
 {
+	struct recording_event *event = &events->items[number];
 	uint64_t *ids =
 		reallocarray((void *)(uintptr_t)event->ids, event->id_count + 1, sizeof(id));
 
@@ -67,7 +68,7 @@ int recording_events_make(const struct tracer *tracer, const char *trace_name,
 				describe(tracer, event, ret);
 			ret->items[at].name = name_of(event, trace_name, point_names);
 			ret->items[at].id_spare = spare;
-			if (add_id(&ret->items[at], event->id))
+			if (recording_events_add_id(ret, at, event->id))
 				return -PTVM_NO_MEMORY;
 		}
 	}

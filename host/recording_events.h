@@ -39,5 +39,8 @@ int recording_events_make(const struct tracer *tracer, const char *trace_name,
 size_t recording_events_find(const struct recording_events *events,
 			     const struct tracer_event *event);
 
+/** Event number `number` has one more id. Returns 0 or -PTVM_NO_MEMORY. */
+int recording_events_add_id(struct recording_events *events, size_t number, uint64_t id);
+
 /** Accepts zeroes. */
 void recording_events_free(struct recording_events *events);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -136,14 +137,14 @@ static void cpus_must_be_online(void **state)
 	assert_int_equal(FIND("-a"), -PTVM_NOT_FOUND);
 }
 
-static int refresh(struct new_vcpu *ret)
+static int refresh(struct record_vcpu *ret)
 {
 	return record_targets_refresh(&bench.tree.roots, &bench.options, &bench.targets, ret);
 }
 
 static void vcpus_that_are_new_are_found_once(void **state)
 {
-	struct new_vcpu new;
+	struct record_vcpu new;
 
 	assert_int_equal(FIND("-p", "100,200", "--vcpu", "0-1"), -PTVM_NOT_FOUND);
 	assert_int_equal(FIND("-p", "200,100"), 0);
@@ -160,9 +161,25 @@ static void vcpus_that_are_new_are_found_once(void **state)
 	assert_int_equal(bench.targets.tids.count, 5);
 }
 
+static void vcpus_that_end_are_told_of_once(void **state)
+{
+	struct record_vcpu gone;
+	char path[200];
+
+	assert_int_equal(FIND("-p", "100"), 0);
+	assert_int_equal(record_targets_gone(&bench.tree.roots, &bench.targets, &gone), 0);
+	(void)snprintf(path, sizeof(path), "%s/100/task/102/comm", bench.tree.roots.proc);
+	assert_int_equal(unlink(path), 0);
+	*strrchr(path, '/') = 0;
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(record_targets_gone(&bench.tree.roots, &bench.targets, &gone), 1);
+	assert_int_equal(gone.vcpu.index, 1);
+	assert_int_equal(record_targets_gone(&bench.tree.roots, &bench.targets, &gone), 0);
+}
+
 static void those_that_nobody_wants_are_not(void **state)
 {
-	struct new_vcpu new;
+	struct record_vcpu new;
 
 	assert_int_equal(FIND("-p", "100", "--vcpu", "0"), 0);
 	fake_tree_thread(&bench.tree, 100, 103, "CPU 2/KVM");
@@ -181,6 +198,7 @@ int main(void)
 		TEST(what_is_named_twice_is_traced_once),
 		TEST(cpus_must_be_online),
 		TEST(vcpus_that_are_new_are_found_once),
+		TEST(vcpus_that_end_are_told_of_once),
 		TEST(those_that_nobody_wants_are_not),
 	};
 
