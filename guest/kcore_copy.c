@@ -109,17 +109,7 @@ static int write_at(const struct kcore_copy *copy, const void *data, size_t size
 
 static int write_headers(const struct kcore_copy *copy, struct ptvm_error *error)
 {
-	Elf64_Ehdr file = {
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
-			     EV_CURRENT },
-		.e_type = ET_CORE,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
-		.e_phoff = sizeof(file),
-		.e_ehsize = sizeof(file),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = (Elf64_Half)copy->pieces.count,
-	};
+	const Elf64_Ehdr file = kcore_head_make(copy->pieces.count);
 	int r = write_at(copy, &file, sizeof(file), 0, error);
 
 	for (size_t i = 0; i < copy->pieces.count && !r; i++) {

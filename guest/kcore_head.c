@@ -83,6 +83,21 @@ int kcore_head_read(struct bytes bytes, struct kcore_head *ret, struct ptvm_erro
 	return r;
 }
 
+Elf64_Ehdr kcore_head_make(size_t count)
+{
+	return (Elf64_Ehdr){
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_CORE,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(Elf64_Ehdr),
+		.e_ehsize = sizeof(Elf64_Ehdr),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = (Elf64_Half)count,
+	};
+}
+
 bool kcore_head_value(const struct kcore_head *head, const char *name, char *value, size_t size)
 {
 	const char *line = head->vmcoreinfo, *end;

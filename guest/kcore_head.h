@@ -2,6 +2,7 @@
  * tells crash dumps about itself. */
 #pragma once
 
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,9 @@ struct kcore_head {
  * Returns 0, -PTVM_BAD_INPUT (not a core file of x86-64) or -PTVM_NO_MEMORY.
  */
 int kcore_head_read(struct bytes bytes, struct kcore_head *ret, struct ptvm_error *error);
+
+/** The header of such a file with `count` program headers behind it. */
+Elf64_Ehdr kcore_head_make(size_t count);
 
 /** The VALUE of a NAME in vmcoreinfo; false, and `value` empty, where it is not or does not fit. */
 bool kcore_head_value(const struct kcore_head *head, const char *name, char *value, size_t size);

@@ -48,17 +48,7 @@ static int find_code(struct guest_kernel *kernel, struct code_ranges *ret, struc
 static void add_headers(struct memory_kcore *kcore)
 {
 	size_t count = kcore->code.count + 1;
-	const Elf64_Ehdr file = {
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
-			     EV_CURRENT },
-		.e_type = ET_CORE,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
-		.e_phoff = sizeof(file),
-		.e_ehsize = sizeof(file),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = (Elf64_Half)count,
-	};
+	const Elf64_Ehdr file = kcore_head_make(count);
 	Elf64_Phdr header = { .p_type = PT_NOTE,
 			      .p_offset = sizeof(file) + count * sizeof(header),
 			      .p_filesz = NOTE_BYTES };
