@@ -63,34 +63,33 @@ static bool read_ids(const char *text, const char **end, long *ret)
 	return true;
 }
 
-static int on_pid(void *context, const char *value, struct ptvm_error *error)
+static int read_id_list(const char *value, const char *what, struct id_list *ret,
+			struct ptvm_error *error)
 {
-	struct record_options *options = context;
 	const char *rest = value;
 	long number;
 
 	do {
 		if (!read_ids(rest, &rest, &number))
-			return bad(error, "-p takes the numbers of processes", value);
-		if (!vec_push(&options->pids, (pid_t)number))
+			return bad(error, what, value);
+		if (!vec_push(ret, (pid_t)number))
 			return -PTVM_NO_MEMORY;
 	} while (*rest);
 	return 0;
 }
 
+static int on_pid(void *context, const char *value, struct ptvm_error *error)
+{
+	struct record_options *options = context;
+
+	return read_id_list(value, "-p takes the numbers of processes", &options->pids, error);
+}
+
 static int on_tid(void *context, const char *value, struct ptvm_error *error)
 {
 	struct record_options *options = context;
-	const char *rest = value;
-	long number;
 
-	do {
-		if (!read_ids(rest, &rest, &number))
-			return bad(error, "-t takes the numbers of threads", value);
-		if (!vec_push(&options->tids, (pid_t)number))
-			return -PTVM_NO_MEMORY;
-	} while (*rest);
-	return 0;
+	return read_id_list(value, "-t takes the numbers of threads", &options->tids, error);
 }
 
 static int on_vcpus(void *context, const char *value, struct ptvm_error *error)

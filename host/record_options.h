@@ -9,15 +9,18 @@
 #include "decode/base/error.h"
 #include "decode/base/number_ranges.h"
 
+/** Of processes or threads. */
+struct id_list {
+	pid_t *items;
+	size_t count, room;
+};
+
 struct record_options {
 	struct {
 		const char **items;
 		size_t count, room;
 	} domains; /* as the user calls them */
-	struct {
-		pid_t *items;
-		size_t count, room;
-	} pids, tids;
+	struct id_list pids, tids;
 	struct number_ranges vcpus, cpus; /* count 0: all */
 	bool has_cpus, is_all_cpus;       /* -C, -a */
 	const char *uri, *event, *via, *filter, *output, *control;

@@ -36,16 +36,13 @@ static void print_targets(const struct record_targets *targets, FILE *out)
 /* A thread by the name that its user knows; false where it is none of those traced. */
 static bool print_thread(const struct record_targets *targets, pid_t tid, FILE *out)
 {
-	for (size_t i = 0; i < targets->machines.count; i++) {
-		const struct trace_machine *machine = &targets->machines.items[i];
+	struct record_vcpu runs;
 
-		for (size_t k = 0; k < machine->vcpus.count; k++)
-			if (machine->vcpus.items[k].tid == tid) {
-				(void)fprintf(out, " vCPU %u", machine->vcpus.items[k].index);
-				if (targets->machines.count > 1)
-					(void)fprintf(out, " of %s", machine->name);
-				return true;
-			}
+	if (record_targets_vcpu(targets, tid, &runs)) {
+		(void)fprintf(out, " vCPU %u", runs.vcpu.index);
+		if (targets->machines.count > 1)
+			(void)fprintf(out, " of %s", runs.machine->name);
+		return true;
 	}
 	for (size_t i = 0; i < targets->tids.count; i++)
 		if (targets->tids.items[i] == tid) {
@@ -87,7 +84,7 @@ static void print_losses(const struct record_targets *targets, const struct trac
 		else
 			thread_loss_add(&others, thread);
 	}
-	if (others.records || others.stops) {
+	if (others.records || others.stops || others.partials || others.bytes) {
 		(void)fputs(" others", out);
 		print_loss(&others, out);
 	}

@@ -189,6 +189,20 @@ int record_targets_gone(const struct roots *roots, struct record_targets *target
 	return 0;
 }
 
+bool record_targets_vcpu(const struct record_targets *targets, pid_t tid, struct record_vcpu *ret)
+{
+	for (size_t i = 0; i < targets->machines.count; i++) {
+		const struct trace_machine *machine = &targets->machines.items[i];
+
+		for (size_t k = 0; k < machine->vcpus.count; k++)
+			if (machine->vcpus.items[k].tid == tid) {
+				*ret = (struct record_vcpu){ machine, machine->vcpus.items[k] };
+				return true;
+			}
+	}
+	return false;
+}
+
 void record_targets_free(struct record_targets *targets)
 {
 	for (size_t i = 0; i < targets->machines.count; i++)

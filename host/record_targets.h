@@ -1,6 +1,7 @@
 /* What is traced: virtual machines, threads, CPUs, as the user named them. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -53,6 +54,9 @@ int record_targets_refresh(const struct roots *roots, const struct record_option
  */
 int record_targets_gone(const struct roots *roots, struct record_targets *targets,
 			struct record_vcpu *ret);
+
+/** Which vCPU does a thread run? False where it is none of a traced machine. */
+bool record_targets_vcpu(const struct record_targets *targets, pid_t tid, struct record_vcpu *ret);
 
 /** Accepts zeroes. */
 void record_targets_free(struct record_targets *targets);

@@ -27,6 +27,7 @@ static int try_events(const struct recorder *recorder, struct ptvm_error *error)
 	int r;
 
 	choice.cpu_count = 1;
+	choice.other_count = 0;
 	choice.record_pages = choice.aux_pages = TRY_PAGES;
 	r = tracer_open(&tracer, recorder->kernel, &choice, error);
 	tracer_close(&tracer);
@@ -394,14 +395,11 @@ static int tell_of_loss(const struct recorder *recorder, const struct thread_los
 {
 	const struct json_loss told = { loss->first, loss->bytes };
 
-	for (size_t i = 0; i < recorder->targets.machines.count; i++) {
-		const struct trace_machine *machine = &recorder->targets.machines.items[i];
+	struct record_vcpu runs;
 
-		for (size_t k = 0; k < machine->vcpus.count; k++)
-			if (machine->vcpus.items[k].tid == loss->tid)
-				return recording_json_loss(recorder->json, machine->vm.pid,
-							   machine->vcpus.items[k].index, &told);
-	}
+	if (record_targets_vcpu(&recorder->targets, loss->tid, &runs))
+		return recording_json_loss(recorder->json, runs.machine->vm.pid, runs.vcpu.index,
+					   &told);
 	return recording_json_loss(recorder->json, 0, 0, &told);
 }
 
