@@ -30,7 +30,8 @@ static int add(struct drafting *drafting, const struct tsc_patch *patch, unsigne
 	uint64_t value = patch->value >> from * 8;
 
 	if (there.size < count)
-		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: trace past the end of the file",
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "%s: trace that lies in another file cannot be changed",
 				 drafting->target->path);
 	memcpy(entry.before, there.data, count);
 	memcpy(entry.after, &value, count);

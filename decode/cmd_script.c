@@ -138,10 +138,12 @@ static void report_labels(const struct timeline_result *result)
 
 static void report_damage(const struct perf_data *data)
 {
+	uint64_t offset = data->bad_offset;
+	const char *path = perf_data_place(data, &offset);
+
 	if (data->bad_reason)
-		(void)fprintf(stderr, "ptvm script: %s: %s at offset %#" PRIx64 "\n",
-			      data->file_path ? data->file_path : data->path, data->bad_reason,
-			      data->bad_offset);
+		(void)fprintf(stderr, "ptvm script: %s: %s at offset %#" PRIx64 "\n", path,
+			      data->bad_reason, offset);
 	if (data->lost_records)
 		(void)fprintf(stderr, "ptvm script: %s: %" PRIu64 " records were lost\n",
 			      data->path, data->lost_records);

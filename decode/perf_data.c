@@ -249,7 +249,7 @@ static int name_events(struct perf_data *data)
 static void prefetch_headers(const struct perf_data *data)
 {
 	for (size_t i = 0; i < data->aux_index.count; i++)
-		aux_pages_prefetch(&data->file, data->aux_index.items[i], HEADER);
+		aux_pages_prefetch(&data->mapping, data->aux_index.items[i], HEADER);
 }
 
 /* Opening must not read the trace, which is nearly all of a file, but where buffers may repeat. */
@@ -257,10 +257,8 @@ static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
 {
 	int r;
 
-	if (data->is_mapped) {
-		aux_pages_expect(&data->file, PAGES_SCATTERED);
-		prefetch_headers(data);
-	}
+	aux_pages_expect(&data->mapping, PAGES_SCATTERED);
+	prefetch_headers(data);
 	r = read_records(data, auxtrace);
 
 	if (!r)
@@ -270,12 +268,25 @@ static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
 	if (r < 0)
 		return r;
 	perf_pt_info_read(data);
-	if (data->is_mapped && data->pt.snapshot)
-		aux_pages_expect(&data->file, PAGES_NEARBY);
+	if (data->pt.snapshot)
+		aux_pages_expect(&data->mapping, PAGES_NEARBY);
 	r = explain_all(data, auxtrace);
 	if (!r)
 		r = perf_order(data->records.items, data->records.count);
 	return r < 0 ? r : perf_auxtrace_finish(auxtrace, data);
+}
+
+/* Whether records are also in the other files of the directory: the header says so, if the recorder
+ * came to complete it. */
+static bool has_parts(const struct perf_data *data)
+{
+	enum { DIR_FORMAT = 24, BY_THREADS = 1 };
+	uint64_t version;
+
+	if (!data->data_size)
+		return !data->is_pipe;
+	return bytes_read(data->features.payloads[DIR_FORMAT], 0, 8, &version) &&
+	       version == BY_THREADS;
 }
 
 static int open_mapped(struct perf_data *data, struct ptvm_error *error)
@@ -283,11 +294,12 @@ static int open_mapped(struct perf_data *data, struct ptvm_error *error)
 	struct perf_auxtrace auxtrace = { 0 };
 	int r = perf_header_read(data, error);
 
+	if (!has_parts(data))
+		perf_file_drop_parts(data);
 	if (!r)
 		r = read_data(data, &auxtrace);
 	perf_auxtrace_deinit(&auxtrace);
-	if (data->is_mapped)
-		aux_pages_expect(&data->file, PAGES_NEARBY);
+	aux_pages_expect(&data->mapping, PAGES_NEARBY);
 	return r == -PTVM_NO_MEMORY ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : r;
 }
 
@@ -327,9 +339,20 @@ void perf_data_close(struct perf_data *data)
 
 struct page_trail perf_data_trail(const struct perf_data *data)
 {
-	static const struct bytes none;
+	return (struct page_trail){ .mapping = &data->mapping };
+}
 
-	return (struct page_trail){ .mapping = data->is_mapped ? &data->file : &none };
+const char *perf_data_place(const struct perf_data *data, uint64_t *offset)
+{
+	for (size_t i = data->parts.count; i--;) {
+		const struct perf_part *part = &data->parts.items[i];
+
+		if (*offset >= part->offset) {
+			*offset -= part->offset;
+			return part->path;
+		}
+	}
+	return data->file_path ? data->file_path : "-";
 }
 
 int64_t perf_data_vcpu(const struct perf_data *data, int32_t tid)

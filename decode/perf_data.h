@@ -147,7 +147,19 @@ struct perf_data {
 	char *directory;   /* the recording's directory, NULL for a single file or a pipe */
 	char *file_path;   /* of the data file; "-" for a pipe */
 	struct bytes file; /* mapped (or spooled) whole; valid until perf_data_close() */
-	bool is_pipe, is_mapped, truncated, is_timeless;
+	/* Of the file and, from the next page on, those that a recorder's threads wrote beside it,
+	 * one behind the other; empty where `file` is in memory. All `file_offset`s count from its
+	 * start: perf_data_place() tells the file. */
+	struct bytes mapping;
+	struct {
+		struct perf_part {
+			uint64_t offset, size;
+			uint32_t number;
+			char *path;
+		} * items;
+		size_t count, room;
+	} parts; /* the other files, sorted by number */
+	bool is_pipe, truncated, is_timeless;
 	uint64_t data_offset, data_size;
 	struct {
 		struct perf_event *items;
@@ -214,6 +226,9 @@ const struct perf_id *perf_data_id(const struct perf_data *data, uint64_t id);
  */
 int perf_data_explain(const struct perf_data *data, struct perf_record *record,
 		      struct perf_sample *ret);
+
+/** The file that has the byte at `*offset` of the mapping, and the byte's offset in it. */
+const char *perf_data_place(const struct perf_data *data, uint64_t *offset);
 
 /** For who reads all records in their order: what to tell of each. */
 struct page_trail perf_data_trail(const struct perf_data *data);

@@ -14,7 +14,6 @@ struct dump {
 	const struct perf_data *data;
 	const struct perf_dump_packets *packets;
 	FILE *out;
-	const char *path;
 	bool has_cpu, has_time, has_trailers; /* of any event */
 	/* Records with a time that wait until none before them can come. At the end of a round that
 	 * is true of all up to the last time of the round before. */
@@ -53,13 +52,19 @@ static void print_row(const struct perf_record *record, unsigned offset, FILE *o
 /* In a pipe perf counts from the first record. */
 static uint64_t shown_offset(const struct dump *dump, const struct perf_record *record)
 {
-	return record->file_offset - (dump->data->is_pipe ? dump->data->data_offset : 0);
+	uint64_t offset = record->file_offset;
+
+	(void)perf_data_place(dump->data, &offset);
+	return offset - (dump->data->is_pipe ? dump->data->data_offset : 0);
 }
 
 static void print_bytes(const struct dump *dump, const struct perf_record *record)
 {
+	uint64_t place = record->file_offset;
+	const char *path = perf_data_place(dump->data, &place);
+
 	(void)fprintf(dump->out, "\n%#" PRIx64 "@%s [%#x]: event: %u\n", shown_offset(dump, record),
-		      dump->data->is_pipe ? "pipe" : dump->path, record->size, record->type);
+		      dump->data->is_pipe ? "pipe" : path, record->size, record->type);
 	(void)fprintf(dump->out, ".\n. ... raw event: size %u bytes\n", record->size);
 	for (unsigned offset = 0; offset < record->size; offset += COLUMNS)
 		print_row(record, offset, dump->out);
@@ -188,7 +193,6 @@ int perf_dump(const struct perf_data *data, const struct perf_dump_packets *pack
 		.data = data,
 		.packets = packets,
 		.out = out,
-		.path = data->file_path ? data->file_path : "-",
 	};
 	struct arena arena = { 0 };
 	struct perf_walk walk;

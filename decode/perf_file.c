@@ -1,5 +1,6 @@
 #include "decode/perf_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,6 +10,14 @@
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/vec.h"
+
+static uint64_t whole_pages(uint64_t size)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) / page * page;
+}
 
 static int map(int fd, struct perf_data *ret, struct ptvm_error *error)
 {
@@ -22,8 +31,7 @@ static int map(int fd, struct perf_data *ret, struct ptvm_error *error)
 	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		return ptvm_fail_errno(error, "%s: cannot map", ret->file_path);
-	ret->file = (struct bytes){ bytes, (size_t)status.st_size };
-	ret->is_mapped = true;
+	ret->file = ret->mapping = (struct bytes){ bytes, (size_t)status.st_size };
 	return 0;
 }
 
@@ -118,6 +126,103 @@ static int set_paths(struct perf_data *ret)
 	return 0;
 }
 
+/* A thread of the recorder calls its file data.N. */
+static bool part_number(const char *name, uint32_t *ret)
+{
+	enum { PREFIX = 5, MOST_DIGITS = 9 };
+	size_t digits = strncmp(name, "data.", PREFIX) ? 0 : strspn(name + PREFIX, "0123456789");
+
+	if (!digits || digits > MOST_DIGITS || name[PREFIX + digits])
+		return false;
+	*ret = (uint32_t)strtoul(name + PREFIX, NULL, 10);
+	return true;
+}
+
+static int add_part(struct perf_data *data, uint32_t number, const char *name)
+{
+	struct perf_part part = { .number = number };
+	struct stat status;
+
+	if (asprintf(&part.path, "%s/%s", data->directory, name) < 0)
+		return -PTVM_NO_MEMORY;
+	if (!stat(part.path, &status) && S_ISREG(status.st_mode) && status.st_size) {
+		part.size = (uint64_t)status.st_size;
+		if (vec_push(&data->parts, part))
+			return 0;
+	}
+	free(part.path);
+	return part.size ? -PTVM_NO_MEMORY : 0;
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct perf_part *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static int list_parts(struct perf_data *data)
+{
+	DIR *directory = opendir(data->directory);
+	const struct dirent *entry;
+	uint32_t number;
+	int r = 0;
+
+	while (directory && !r && (entry = readdir(directory)))
+		if (part_number(entry->d_name, &number))
+			r = add_part(data, number, entry->d_name);
+	if (directory)
+		(void)closedir(directory);
+	if (data->parts.count)
+		qsort(data->parts.items, data->parts.count, sizeof(*data->parts.items),
+		      compare_parts);
+	return r;
+}
+
+static int map_part(const uint8_t *at, const struct perf_part *part, struct ptvm_error *error)
+{
+	_cleanup_close_ int fd = open(part->path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return ptvm_fail_errno(error, "%s", part->path);
+	if (mmap((void *)at, part->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+		return ptvm_fail_errno(error, "%s: cannot map", part->path);
+	return 0;
+}
+
+/* Map the file once more where there is room behind it, and there the others. */
+static int map_parts(int fd, struct perf_data *data, struct ptvm_error *error)
+{
+	uint64_t total = whole_pages(data->file.size), first = data->file.size;
+	uint8_t *bytes;
+	int r = 0;
+
+	for (size_t i = 0; i < data->parts.count; i++) {
+		data->parts.items[i].offset = total;
+		total += whole_pages(data->parts.items[i].size);
+	}
+	bytes = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (bytes == MAP_FAILED)
+		return ptvm_fail_errno(error, "%s: cannot map", data->directory);
+	(void)munmap((void *)data->file.data, data->file.size);
+	data->mapping = (struct bytes){ bytes, total };
+	data->file = (struct bytes){ bytes, first };
+	if (mmap(bytes, first, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+		return ptvm_fail_errno(error, "%s: cannot map", data->file_path);
+	for (size_t i = 0; i < data->parts.count && !r; i++)
+		r = map_part(bytes + data->parts.items[i].offset, &data->parts.items[i], error);
+	return r;
+}
+
+static int map_directory(int fd, struct perf_data *ret, struct ptvm_error *error)
+{
+	int r = map(fd, ret, error);
+
+	if (!r)
+		r = list_parts(ret);
+	return r || !ret->parts.count ? r : map_parts(fd, ret, error);
+}
+
 int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *error)
 {
 	_cleanup_close_ int fd = -1;
@@ -135,13 +240,32 @@ int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *e
 		return ptvm_fail_errno(error, "%s", ret->file_path);
 	if (!fstat(fd, &status) && !S_ISREG(status.st_mode))
 		return open_stream(fd, ret, error);
-	return map(fd, ret, error);
+	return ret->directory ? map_directory(fd, ret, error) : map(fd, ret, error);
+}
+
+static void free_parts(struct perf_data *data)
+{
+	for (size_t i = 0; i < data->parts.count; i++)
+		free(data->parts.items[i].path);
+	vec_free(&data->parts);
+}
+
+void perf_file_drop_parts(struct perf_data *data)
+{
+	uint64_t rest = whole_pages(data->file.size);
+
+	if (!data->parts.count)
+		return;
+	(void)munmap((void *)(data->mapping.data + rest), data->mapping.size - rest);
+	data->mapping = data->file;
+	free_parts(data);
 }
 
 void perf_file_close(struct perf_data *data)
 {
-	if (data->is_mapped)
-		(void)munmap((void *)data->file.data, data->file.size);
+	if (data->mapping.size)
+		(void)munmap((void *)data->mapping.data, data->mapping.size);
+	free_parts(data);
 	free(data->path);
 	free(data->directory);
 	free(data->file_path);

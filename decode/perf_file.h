@@ -1,14 +1,17 @@
-/* Where a recording's bytes come from: a file, the `data` of a directory, or a pipe. */
+/* Where a recording's bytes come from: a file, those of a directory, or a pipe. */
 #pragma once
 
 #include "decode/perf_data.h"
 
 /**
- * Map the recording at `path` ("-": standard input) whole, and set path, directory, file_path and
- * file of `ret`. What comes from a pipe is kept in an unlinked temporary file.
+ * Map the recording at `path` ("-": standard input) whole, and set path, directory, file_path,
+ * file, mapping and parts of `ret`. What comes from a pipe is kept in an unlinked temporary file.
  * Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT (empty) or -PTVM_NO_MEMORY.
  */
 int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *error);
+
+/** The header does not know of the other files in the directory: go on without them. */
+void perf_file_drop_parts(struct perf_data *data);
 
 /** Undo perf_file_open(), also a half-done one. */
 void perf_file_close(struct perf_data *data);

@@ -15,6 +15,7 @@ void perf_walk_init(struct perf_walk *walk, const struct perf_data *data, struct
 
 	*walk = (struct perf_walk){ .data = data,
 				    .arena = arena,
+				    .all = data->mapping.size ? data->mapping : data->file,
 				    .position = data->data_offset,
 				    .ahead_step = AHEAD_FIRST / 2 };
 	walk->truncated = !data->is_pipe && (!data->data_size || data->data_size > left);
@@ -25,12 +26,12 @@ void perf_walk_init(struct perf_walk *walk, const struct perf_data *data, struct
 /* Records lie in small heaps between large stretches of trace, which must not be read. */
 static void read_ahead(struct perf_walk *walk)
 {
-	if (walk->position + HEADER <= walk->ahead || !walk->data->is_mapped)
+	if (walk->position + HEADER <= walk->ahead)
 		return;
 	walk->ahead_step = walk->position >= walk->ahead + AHEAD_FIRST ? AHEAD_FIRST
 			   : walk->ahead_step < AHEAD_MOST             ? 2 * walk->ahead_step
 								       : AHEAD_MOST;
-	aux_pages_prefetch(&walk->data->file, walk->position, walk->ahead_step);
+	aux_pages_prefetch(&walk->data->mapping, walk->position, walk->ahead_step);
 	walk->ahead = walk->position + walk->ahead_step;
 }
 
@@ -85,8 +86,6 @@ static bool is_cut_off(const struct perf_item *item, uint64_t left)
 /* The next AUXTRACE record after `from` that the index names and that is there, else the end. */
 static uint64_t next_indexed(struct perf_walk *walk, uint64_t from)
 {
-	const struct bytes file = walk->data->file;
-
 	for (; walk->next_index < walk->data->aux_index.count; walk->next_index++) {
 		uint64_t offset = walk->data->aux_index.items[walk->next_index], type, size;
 
@@ -94,8 +93,8 @@ static uint64_t next_indexed(struct perf_walk *walk, uint64_t from)
 			continue;
 		if (offset >= walk->end)
 			break;
-		if (bytes_read(file, offset, 4, &type) && type == PERF_AUXTRACE &&
-		    bytes_read(file, offset + 6, 2, &size) && size >= AUXTRACE_SIZE)
+		if (bytes_read(walk->all, offset, 4, &type) && type == PERF_AUXTRACE &&
+		    bytes_read(walk->all, offset + 6, 2, &size) && size >= AUXTRACE_SIZE)
 			return offset;
 	}
 	return walk->end;
@@ -133,7 +132,7 @@ static void take_payload(struct perf_walk *walk, struct perf_item *item)
 		walk->truncated |= end == walk->end;
 		size = end - walk->position;
 	}
-	item->payload = bytes_slice(walk->data->file, walk->position, size);
+	item->payload = bytes_slice(walk->all, walk->position, size);
 	item->payload_offset = walk->position;
 	walk->position += size;
 }
@@ -181,7 +180,7 @@ static bool next_outer(struct perf_walk *walk, struct perf_item *ret)
 
 	if (left >= HEADER) {
 		read_ahead(walk);
-		read_header(walk->data->file.data + walk->position, ret);
+		read_header(walk->all.data + walk->position, ret);
 		fault = header_fault(ret, left);
 		walk->truncated |= is_cut_off(ret, left);
 	} else {
@@ -192,18 +191,39 @@ static bool next_outer(struct perf_walk *walk, struct perf_item *ret)
 	return !fault;
 }
 
+/* Go on in the next file; each is packed by itself. False when there is none. */
+static bool next_part(struct perf_walk *walk)
+{
+	const struct perf_part *part = walk->data->parts.items + walk->next_part;
+
+	if (walk->next_part == walk->data->parts.count)
+		return false;
+	walk->next_part++;
+	walk->position = part->offset;
+	walk->end = part->offset + part->size;
+	perf_unpack_deinit(&walk->unpack);
+	return true;
+}
+
+/* The next record that is not packed in another one; -PTVM_END after that of the last file. */
+static int next_in_files(struct perf_walk *walk, struct perf_item *ret)
+{
+	do {
+		while (walk->position < walk->end)
+			if (next_outer(walk, ret))
+				return 0;
+			else if (!resume(walk))
+				break;
+	} while (next_part(walk));
+	return -PTVM_END;
+}
+
 int perf_walk_next(struct perf_walk *walk, struct perf_item *ret)
 {
 	if (next_inner(walk, ret))
 		return 0;
-	for (;;) {
-		if (walk->position >= walk->end)
-			return -PTVM_END;
-		if (next_outer(walk, ret))
-			break;
-		if (!resume(walk))
-			return -PTVM_END;
-	}
+	if (next_in_files(walk, ret) < 0)
+		return -PTVM_END;
 	ret->file_offset = walk->position;
 	walk->position += ret->size;
 	take_payload(walk, ret);

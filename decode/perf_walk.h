@@ -1,4 +1,4 @@
-/* The records of a recording one after the other, as they lie in the file: past AUX bytes, into
+/* The records of a recording one after the other, as they lie in its files: past AUX bytes, into
  * compressed data, around damage. Knows what a header is, and nothing of what records say. */
 #pragma once
 
@@ -11,21 +11,24 @@
 /** One record with what belongs to it but lies outside its size. */
 struct perf_item {
 	const uint8_t *data;
-	uint64_t file_offset; /* of the record, or of the COMPRESSED one that holds it */
+	uint64_t file_offset; /* of the record, or of the COMPRESSED one that holds it; from the
+				 start of data->mapping */
 	uint32_t type;
 	uint16_t misc, size;
 	struct bytes payload;    /* AUXTRACE: trace; TRACING_DATA: formats; otherwise empty */
-	uint64_t payload_offset; /* in the file */
+	uint64_t payload_offset; /* as file_offset */
 };
 
 /** Zero-initialise, then perf_walk_init(). */
 struct perf_walk {
 	const struct perf_data *data;
-	struct arena *arena; /* for what compressed records hold */
-	uint64_t position, end;
-	size_t next_index;   /* in data->aux_index */
-	uint64_t ahead;      /* records up to here are being read into memory, */
-	uint64_t ahead_step; /* in steps of so many bytes */
+	struct arena *arena;    /* for what compressed records hold */
+	struct bytes all;       /* the file and, behind it, the others of its directory */
+	uint64_t position, end; /* of the one that is read */
+	size_t next_part;       /* in data->parts */
+	size_t next_index;      /* in data->aux_index */
+	uint64_t ahead;         /* records up to here are being read into memory, */
+	uint64_t ahead_step;    /* in steps of so many bytes */
 	struct perf_unpack unpack;
 	struct bytes inner; /* unpacked records not yet handed out */
 	uint64_t inner_offset;

@@ -23,11 +23,14 @@ static bool wants_gap(const struct itrace *itrace, int kind)
 void print_gap(struct printer *printer, uint64_t ip)
 {
 	enum gap_kind kind = (enum gap_kind)printer->gap_kind;
+	uint64_t offset = pt_file_offset(printer->queue, printer->gap_position);
 	char line[320];
 	int length;
 
 	if (!wants_gap(&printer->config->itrace, printer->gap_kind) || !print_begin(printer))
 		return;
+	if (printer->config->data)
+		(void)perf_data_place(printer->config->data, &offset);
 	length = snprintf(line, sizeof(line),
 			  "%s instruction trace error type 1 time %" PRIu64 ".%09" PRIu64
 			  " cpu %d pid %d tid %d ip %#" PRIx64 " code %u: %s"
@@ -35,8 +38,7 @@ void print_gap(struct printer *printer, uint64_t ip)
 			  printer->config->color ? RED : "", printer->time_ns / 1000000000,
 			  printer->time_ns % 1000000000, printer->queue->cpu, printer->pid,
 			  printer->tid, ip, gap_code(kind), gap_text(kind), printer->queue->index,
-			  pt_file_offset(printer->queue, printer->gap_position),
-			  printer->config->color ? PLAIN : "");
+			  offset, printer->config->color ? PLAIN : "");
 	text_add(&printer->out, line, (size_t)length);
 }
 

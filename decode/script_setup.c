@@ -125,8 +125,7 @@ static int open_recording(struct script *script, struct ptvm_error *error)
 	data->pt.guest_tsc_raw = script->args.no_correlate;
 	script->print.pt = &data->pt;
 	script->print.data = data;
-	if (data->is_mapped)
-		script->print.mapping = data->file;
+	script->print.mapping = data->mapping;
 	return 0;
 }
 

@@ -179,7 +179,7 @@ int trace_index_open(const struct perf_data *data, struct trace_index *ret)
 	ret->queues = calloc(data->queues.count + 1, sizeof(*ret->queues));
 	if (!ret->queues)
 		return -PTVM_NO_MEMORY;
-	if (!data->is_mapped || stat(data->file_path, &status) || !S_ISREG(status.st_mode))
+	if (!data->mapping.size || stat(data->file_path, &status) || !S_ISREG(status.st_mode))
 		return 0;
 	ret->identity = identify(data, &status);
 	if (asprintf(&ret->path, "%s.ptvm-index", data->file_path) < 0) {

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""threads.py PTVM SIM_RECORDING: recordings whose records lie in several files, as `perf record --threads` makes them; prints TAP.
+
+perf makes none with trace, but reads one: the sample recording is split as its threads would have written it."""
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+import questions
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+RECORDING = PROJECT / "examples/vm-small"
+GUEST = RECORDING / "kcore_dir__106"
+FILES = ["--guestkallsyms", GUEST / "kallsyms", "--guestmodules", GUEST / "modules"]
+PTVM, SIM = sys.argv[1:3]
+DATA, FEATURES, DIR_FORMAT = 40, 72, 24
+KERNEL_TYPES, AUXTRACE, FINISHED_ROUND = 64, 71, 68
+FIELDS = ["-F", "comm,tid,cpu,time,event,ip,sym,symoff,dso,addr,flags"]
+QUESTIONS = [["--itrace=i1ibe", *FIELDS], ["--itrace=i1us", "--show-switch-events", *FIELDS]]
+
+
+def records(data, at, end):
+    """Each record with what belongs to it: its type and bytes."""
+    while at < end:
+        kind, _, size = struct.unpack_from("<IHH", data, at)
+        if kind == AUXTRACE:
+            size += struct.unpack_from("<Q", data, at + 8)[0]
+        yield kind, data[at:at + size]
+        at += size
+
+
+def place(kind, record, with_trace):
+    """The file that a record goes to: that of the CPU, for what a kernel wrote; 2 for all that has none."""
+    if kind == AUXTRACE and with_trace:
+        return struct.unpack_from("<I", record, 40)[0] % 2
+    if kind < KERNEL_TYPES and struct.unpack_from("<Q", record, len(record) - 24)[0]:
+        return struct.unpack_from("<I", record, len(record) - 16)[0] % 2
+    return 2
+
+
+def features(data, size, at):
+    """The sections of the header's features, and that of the directory's form."""
+    bits = int.from_bytes(data[FEATURES:FEATURES + 32], "little")
+    sections, where = {DIR_FORMAT: struct.pack("<Q", 1)}, size
+    for bit in range(256):
+        if bits >> bit & 1:
+            offset, length = struct.unpack_from("<QQ", data, where)
+            # perf takes what the index names from `data`: without one it takes trace as it comes
+            sections[bit] = bytes(8) if bit == 18 else data[offset:offset + length]
+            where += 16
+    table, payloads = b"", b""
+    for bit in sorted(sections):
+        table += struct.pack("<QQ", at + 16 * len(sections) + len(payloads), len(sections[bit]))
+        payloads += sections[bit]
+    return (bits | 1 << DIR_FORMAT).to_bytes(32, "little"), table + payloads
+
+
+def split(copy, with_trace):
+    """Replace the data of a recording by three files; 0 has later records before the earlier ones of 10."""
+    data = (copy / "data").read_bytes()
+    start, size = struct.unpack_from("<QQ", data, DATA)
+    parts = [b"", b"", b""]
+    for kind, record in records(data, start, start + size):
+        if kind != FINISHED_ROUND:  # none in such recordings
+            parts[place(kind, record, with_trace)] += record
+    bits, rest = features(data, start + size, start + len(parts[2]))
+    head = data[:DATA] + struct.pack("<QQ", start, len(parts[2])) + data[DATA + 16:FEATURES] + bits + data[104:start]
+    (copy / "data").write_bytes(head + parts[2] + rest)
+    (copy / "data.0").write_bytes(parts[0])
+    (copy / "data.1").write_bytes(b"")
+    (copy / "data.10").write_bytes(parts[1])
+    if with_trace:  # perf takes any name that begins so
+        (copy / "data.ptvm-other").write_bytes(b"none of it")
+    return copy
+
+
+def answers(program, recording, question):
+    return questions.lines([program, "script", *FILES, "-i", recording, *question])
+
+
+def same(ours, theirs):
+    assert len(theirs) > 100, f"{len(theirs)} lines"
+    for at, (found, expected) in enumerate(zip(ours, theirs)):
+        assert found == expected, f"line {at}: found {found!r}, expected {expected!r}"
+    assert len(ours) == len(theirs), f"{len(ours)} lines, expected {len(theirs)}"
+
+
+def test_it_decodes_as_the_recording_in_one_file(where):
+    for question in QUESTIONS:
+        same(answers(PTVM, where / "split", question), answers(PTVM, RECORDING, question))
+
+
+def test_trace_may_lie_in_any_file(where):
+    for question in QUESTIONS:
+        same(answers(PTVM, where / "trace", question), answers(PTVM, RECORDING, question))
+
+
+def test_perf_reads_the_same(where):
+    question = ["--itrace=b", "-F", "cpu,ip,sym,symoff,dso,addr,flags"]
+    for cpu in ("0", "1"):
+        ours, theirs = (answers(program, where / "split", ["-C", cpu, *question]) for program in (PTVM, "perf"))
+        same(ours, theirs)
+
+
+def test_the_dump_names_the_file(where):
+    ours, theirs = ([line for line in questions.lines([program, "script", "-i", where / "split", "-D"])
+                     if "event: " in line] for program in (PTVM, "perf"))
+    same(ours, theirs)
+
+
+def test_it_decodes_where_perf_was_killed(where):
+    with open(where / "killed/data", "r+b") as file:
+        file.seek(DATA + 8)
+        file.write(bytes(8))
+        file.seek(FEATURES)
+        file.write(bytes(32))
+    question = ["--itrace=b", "-F", "ip,addr,flags"]
+    same(answers(PTVM, where / "killed", question), answers(PTVM, RECORDING, question))
+
+
+def test_offsets_are_not_written_to_other_files(where):
+    (where / "offset").mkdir()
+    subprocess.run([SIM, where / "offset/data", "plain"], capture_output=True, check=True)
+    split(where / "offset", True)
+    run = subprocess.run([PTVM, "correlate", "-i", where / "offset"], capture_output=True, text=True, check=False)
+    assert run.returncode == 1, run
+    assert "trace that lies in another file cannot be changed" in run.stderr, run.stderr
+
+
+def main():
+    tests = [(name, test) for name, test in globals().items() if name.startswith("test_")]
+    print(f"1..{len(tests)}")
+    good = True
+    with tempfile.TemporaryDirectory() as folder:
+        where = pathlib.Path(folder)
+        for copy, with_trace in (("split", False), ("trace", True), ("killed", False)):
+            shutil.copytree(RECORDING, where / copy)
+            split(where / copy, with_trace)
+        for number, (name, test) in enumerate(tests, 1):
+            if ("perf" in name or "dump" in name) and "killed" not in name and not shutil.which("perf"):
+                print(f"ok {number} - {name} # SKIP no perf")
+                continue
+            try:
+                test(where)
+                print(f"ok {number} - {name}")
+            except (AssertionError, subprocess.SubprocessError) as reason:
+                print(f"not ok {number} - {name}\n# {str(reason)[:600]}")
+                good = False
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
