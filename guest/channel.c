@@ -74,6 +74,16 @@ void channel_close(struct channel *channel)
 	channel->path[0] = '\0';
 }
 
+/* Of what is open, and close it. */
+static int take_text(struct channel *channel, char *text, size_t size, struct ptvm_error *error)
+{
+	int r = channel_read(channel, 0, text, size - 1, error);
+
+	channel_close(channel);
+	text[r > 0 ? r : 0] = '\0';
+	return r;
+}
+
 int channel_read_text(struct channel *channel, const char *path, char *text, size_t size,
 		      struct ptvm_error *error)
 {
@@ -81,12 +91,30 @@ int channel_read_text(struct channel *channel, const char *path, char *text, siz
 
 	text[0] = '\0';
 	r = channel_open(channel, path, error);
+	return r ? r : take_text(channel, text, size, error);
+}
+
+int channel_list(struct channel *channel, const char *path, char *names, size_t size)
+{
+	if (!channel->way->list || !is_plain(path))
+		return -PTVM_NOT_FOUND;
+	return channel->way->list(channel, path, names, size);
+}
+
+int channel_run_text(struct channel *channel, const char *command, char *text, size_t size,
+		     struct ptvm_error *error)
+{
+	int r;
+
+	text[0] = '\0';
+	channel_close(channel);
+	if (!channel->way->run)
+		return ptvm_fail(error, PTVM_NOT_FOUND, "%s runs no programs", channel->way->name);
+	r = channel->way->run(channel, command, error);
 	if (r)
 		return r;
-	r = channel_read(channel, 0, text, size - 1, error);
-	channel_close(channel);
-	text[r > 0 ? r : 0] = '\0';
-	return r;
+	(void)strcpy(channel->path, "a command");
+	return take_text(channel, text, size, error);
 }
 
 void channel_free(struct channel *channel)

@@ -25,6 +25,9 @@ struct channel_way {
 		    struct ptvm_error *error);
 	void (*close)(struct channel *channel);
 	void (*free)(struct channel *channel);
+	/* One of these, or neither: see channel_list() and channel_run_text(). */
+	int (*list)(struct channel *channel, const char *path, char *names, size_t size);
+	int (*run)(struct channel *channel, const char *command, struct ptvm_error *error);
 	bool opens_fast;   /* hundreds of files are no matter */
 	bool is_code_only; /* its /proc/kcore has nothing but code */
 };
@@ -65,6 +68,27 @@ void channel_close(struct channel *channel);
  */
 int channel_read_text(struct channel *channel, const char *path, char *text, size_t size,
 		      struct ptvm_error *error);
+
+/**
+ * List a directory, for ways that open files fast.
+ *
+ * @path   as channel_open() has it
+ * @names  as many as `size` bytes hold, each with a NUL
+ *
+ * Returns how many bytes they take, or a negative value: it cannot be had.
+ */
+int channel_list(struct channel *channel, const char *path, char *names, size_t size);
+
+/**
+ * Let the guest's shell run a command, for ways that can; an open file is closed.
+ *
+ * @command  without quotes, backslashes and dollars: a shell and JSON pass it on; it has to succeed
+ * @text     the beginning of what it prints: `size` - 1 bytes at most, and a NUL
+ *
+ * Returns the number of bytes, or -PTVM_NOT_FOUND (this way runs none), or another error.
+ */
+int channel_run_text(struct channel *channel, const char *command, char *text, size_t size,
+		     struct ptvm_error *error);
 
 /** Close and free; accepts NULL. */
 void channel_free(struct channel *channel);

@@ -99,8 +99,13 @@ static void agent_free(struct channel *channel)
 	free(channel);
 }
 
-static const struct channel_way agent_way = { "agent", agent_open, agent_read, agent_close,
-					      agent_free };
+static const struct channel_way agent_way = {
+	.name = "agent",
+	.open = agent_open,
+	.read = agent_read,
+	.close = agent_close,
+	.free = agent_free,
+};
 
 int channel_agent_new(const struct agent_line *line, struct channel **ret)
 {

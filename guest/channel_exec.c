@@ -14,7 +14,8 @@
 struct channel_exec {
 	struct channel channel;
 	struct agent_line line;
-	char path[CHANNEL_PATH_BYTES];
+	char path[CHANNEL_PATH_BYTES]; /* of the open file; empty: a command has run */
+	size_t size;                   /* of what that printed */
 	uint8_t output[];
 };
 
@@ -23,6 +24,7 @@ enum {
 	/* The block where a read begins, and the one where it ends. */
 	OUTPUT_BYTES = CHANNEL_READ_BYTES + 2 * BLOCK,
 	PAUSE_NS = 5000000,
+	WORDS_BYTES = 400,
 };
 
 static int64_t now(void)
@@ -39,19 +41,18 @@ static int ask(const struct channel_exec *exec, const char *command, char **ret,
 	return exec->line.ask(exec->line.context, command, ret, error);
 }
 
-/* Let dd print `count` blocks. */
-static int start(const struct channel_exec *exec, uint64_t block, size_t count, int64_t *ret,
-		 struct ptvm_error *error)
+/* `words` are those of JSON, with commas. */
+static int start(const struct channel_exec *exec, const char *program, const char *words,
+		 int64_t *ret, struct ptvm_error *error)
 {
 	_cleanup_free_ char *reply = NULL;
-	char command[CHANNEL_PATH_BYTES + 200];
+	char command[WORDS_BYTES + 100];
 	int r;
 
 	(void)snprintf(command, sizeof(command),
-		       "{\"execute\":\"guest-exec\",\"arguments\":{\"path\":\"dd\",\"arg\":["
-		       "\"if=%s\",\"bs=%d\",\"skip=%" PRIu64 "\",\"count=%zu\"],"
+		       "{\"execute\":\"guest-exec\",\"arguments\":{\"path\":\"%s\",\"arg\":[%s],"
 		       "\"capture-output\":true}}",
-		       exec->path, BLOCK, block, count);
+		       program, words);
 	r = ask(exec, command, &reply, error);
 	return r ? r : agent_process_read(reply, ret, error);
 }
@@ -83,6 +84,26 @@ static int wait_for(struct channel_exec *exec, int64_t process, struct agent_out
 	}
 }
 
+/* Run it, and keep what it prints. */
+static int run(struct channel_exec *exec, const char *program, const char *words, size_t *ret_size,
+	       struct ptvm_error *error)
+{
+	struct agent_output output;
+	int64_t process = 0;
+	int r = start(exec, program, words, &process, error);
+
+	if (!r)
+		r = wait_for(exec, process, &output, error);
+	if (r)
+		return r;
+	if (output.status)
+		return ptvm_fail(error, PTVM_SYSTEM,
+				 "%s: %s in the guest cannot read it (status %" PRId64 ")",
+				 exec->path, program, output.status);
+	*ret_size = output.size;
+	return 0;
+}
+
 static int exec_open(struct channel *channel, const char *path, struct ptvm_error *error)
 {
 	struct channel_exec *exec = (struct channel_exec *)channel;
@@ -91,29 +112,45 @@ static int exec_open(struct channel *channel, const char *path, struct ptvm_erro
 	return 0;
 }
 
+static int exec_run(struct channel *channel, const char *command, struct ptvm_error *error)
+{
+	struct channel_exec *exec = (struct channel_exec *)channel;
+	char words[WORDS_BYTES];
+
+	exec->path[0] = '\0';
+	(void)snprintf(words, sizeof(words), "\"-c\",\"%s\"", command);
+	return run(exec, "sh", words, &exec->size, error);
+}
+
+/* Let dd print blocks from that of `offset` on. */
+static int run_dd(struct channel_exec *exec, uint64_t offset, size_t size, size_t *ret_size,
+		  struct ptvm_error *error)
+{
+	char words[WORDS_BYTES];
+
+	(void)snprintf(words, sizeof(words),
+		       "\"if=%s\",\"bs=%d\",\"skip=%" PRIu64 "\",\"count=%zu\"", exec->path, BLOCK,
+		       offset / BLOCK, size / BLOCK + 2);
+	return run(exec, "dd", words, ret_size, error);
+}
+
 /* A read of a file in /proc may give less than a block, so that there may be less than was asked
  * for, but nothing is missing between. */
 static int exec_read(struct channel *channel, uint64_t offset, void *data, size_t size,
 		     struct ptvm_error *error)
 {
 	struct channel_exec *exec = (struct channel_exec *)channel;
-	size_t before = offset % BLOCK;
-	struct agent_output output;
-	int64_t process = 0;
-	int r = start(exec, offset / BLOCK, size / BLOCK + 2, &process, error);
+	const bool is_file = exec->path[0];
+	const uint64_t before = is_file ? offset % BLOCK : offset;
+	size_t have = exec->size;
+	int r = is_file ? run_dd(exec, offset, size, &have, error) : 0;
 
-	if (!r)
-		r = wait_for(exec, process, &output, error);
 	if (r)
 		return r;
-	if (output.status)
-		return ptvm_fail(error, PTVM_SYSTEM,
-				 "%s: dd in the guest cannot read it (status %" PRId64 ")",
-				 exec->path, output.status);
-	if (output.size <= before)
+	if (have <= before)
 		return 0;
-	if (size > output.size - before)
-		size = output.size - before;
+	if (size > have - before)
+		size = have - before;
 	memcpy(data, exec->output + before, size);
 	return (int)size;
 }
@@ -133,6 +170,7 @@ static const struct channel_way exec_way = {
 	.read = exec_read,
 	.close = exec_close,
 	.free = exec_free,
+	.run = exec_run,
 };
 
 int channel_exec_new(const struct agent_line *line, struct channel **ret)

@@ -1,5 +1,6 @@
 #include "guest/channel_mount.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -32,11 +33,12 @@ static int descend(int root, int at, const char *name, int flags)
 	return fd;
 }
 
-static int walk(int root, char *path)
+static int walk(int root, const char *path, int flags)
 {
-	char *name = path, *slash;
+	char copy[CHANNEL_PATH_BYTES], *name = copy, *slash;
 	int at = root;
 
+	(void)strcpy(copy, path);
 	while (*name == '/')
 		name++;
 	while ((slash = strchr(name, '/')) && at >= 0) {
@@ -44,18 +46,15 @@ static int walk(int root, char *path)
 		at = descend(root, at, name, O_DIRECTORY);
 		name = slash + 1;
 	}
-	return at < 0 ? at : descend(root, at, name, O_NONBLOCK | O_NOCTTY);
+	return at < 0 ? at : descend(root, at, name, flags);
 }
 
 static int mount_open(struct channel *channel, const char *path, struct ptvm_error *error)
 {
 	struct channel_mount *mount = (struct channel_mount *)channel;
-	char name[CHANNEL_PATH_BYTES];
 	struct stat status;
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int fd = walk(mount->root, path, O_NONBLOCK | O_NOCTTY);
 
-	(void)strcpy(name, path);
-	fd = walk(mount->root, name);
 	if (fd < 0 || fstat(fd, &status))
 		return fail(path, error);
 	if (!S_ISREG(status.st_mode))
@@ -79,6 +78,27 @@ static int mount_read(struct channel *channel, uint64_t offset, void *data, size
 	return n < 0 ? ptvm_fail_errno(error, "%s", channel->path) : (int)n;
 }
 
+static int mount_list(struct channel *channel, const char *path, char *names, size_t size)
+{
+	int fd = walk(((const struct channel_mount *)channel)->root, path, O_DIRECTORY);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	size_t used = 0, length;
+
+	while (directory && (entry = readdir(directory))) {
+		length = strlen(entry->d_name) + 1;
+		if (length > size - used)
+			break;
+		memcpy(names + used, entry->d_name, length);
+		used += length;
+	}
+	if (directory)
+		(void)closedir(directory);
+	else if (fd >= 0)
+		(void)close(fd);
+	return directory ? (int)used : -PTVM_NOT_FOUND;
+}
+
 static void mount_close(struct channel *channel)
 {
 	struct channel_mount *mount = (struct channel_mount *)channel;
@@ -99,6 +119,7 @@ static const struct channel_way mount_way = {
 	.read = mount_read,
 	.close = mount_close,
 	.free = mount_free,
+	.list = mount_list,
 	.opens_fast = true,
 };
 

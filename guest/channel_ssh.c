@@ -16,6 +16,7 @@
 enum {
 	BLOCK = 4096,
 	HOST_BYTES = 512,
+	COMMAND_BYTES = 400,
 	SILENCE_MS = 60 * 1000,
 	PATIENCE_MS = 2000, /* for ssh to end */
 	NAP_MS = 5,
@@ -85,22 +86,22 @@ static int spawn(char *const *words, int to, pid_t *ret)
 	return r;
 }
 
-static int start(struct channel_ssh *ssh, uint64_t block, struct ptvm_error *error)
+/* What the command prints begins at `offset`. */
+static int start(struct channel_ssh *ssh, char command[COMMAND_BYTES], uint64_t offset,
+		 struct ptvm_error *error)
 {
-	char program[] = "ssh", quiet[] = "-T", end[] = "--", host[HOST_BYTES], command[400];
+	char program[] = "ssh", quiet[] = "-T", end[] = "--", host[HOST_BYTES];
 	char *words[] = { program, quiet, end, host, command, NULL };
 	int ends[2];
 
 	(void)snprintf(host, sizeof(host), "%s", ssh->host);
-	(void)snprintf(command, sizeof(command), "dd if=%s bs=%d skip=%" PRIu64 " status=none",
-		       ssh->path, BLOCK, block);
 	if (pipe2(ends, O_CLOEXEC))
 		return ptvm_fail_errno(error, "ssh");
 	errno = spawn(words, ends[1], &ssh->pid);
 	(void)close(ends[1]);
 	if (!errno) {
 		ssh->from = ends[0];
-		ssh->offset = block * BLOCK;
+		ssh->offset = offset;
 		return 0;
 	}
 	ssh->pid = 0;
@@ -140,11 +141,14 @@ static int read_some(struct channel_ssh *ssh, void *data, size_t size, struct pt
 /* Let ssh print from the block of `offset`, and drop what is before it. */
 static int seek(struct channel_ssh *ssh, uint64_t offset, struct ptvm_error *error)
 {
-	char rest[BLOCK];
+	char rest[BLOCK], command[COMMAND_BYTES];
+	const uint64_t block = offset / BLOCK;
 	int r;
 
 	cut_off(ssh);
-	r = start(ssh, offset / BLOCK, error);
+	(void)snprintf(command, sizeof(command), "dd if=%s bs=%d skip=%" PRIu64 " status=none",
+		       ssh->path, BLOCK, block);
+	r = start(ssh, command, block * BLOCK, error);
 	while (!r && ssh->offset < offset) {
 		r = read_some(ssh, rest, offset - ssh->offset, error);
 		if (!r)
@@ -160,6 +164,15 @@ static int ssh_open(struct channel *channel, const char *path, struct ptvm_error
 
 	(void)strcpy(ssh->path, path);
 	return 0;
+}
+
+/* The user's shell there may be any. */
+static int ssh_run(struct channel *channel, const char *command, struct ptvm_error *error)
+{
+	char whole[COMMAND_BYTES];
+
+	(void)snprintf(whole, sizeof(whole), "sh -c '%s'", command);
+	return start((struct channel_ssh *)channel, whole, 0, error);
 }
 
 static int ssh_read(struct channel *channel, uint64_t offset, void *data, size_t size,
@@ -185,7 +198,14 @@ static void ssh_free(struct channel *channel)
 	free(channel);
 }
 
-static const struct channel_way ssh_way = { "ssh", ssh_open, ssh_read, ssh_close, ssh_free };
+static const struct channel_way ssh_way = {
+	.name = "ssh",
+	.open = ssh_open,
+	.read = ssh_read,
+	.close = ssh_close,
+	.free = ssh_free,
+	.run = ssh_run,
+};
 
 int channel_ssh_new(const char *host, struct channel **ret, struct ptvm_error *error)
 {

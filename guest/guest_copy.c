@@ -241,6 +241,7 @@ static void forget(struct guest_copy *copy)
 	modules_free(&copy->modules);
 	kcore_head_free(&copy->head);
 	kcore_copy_free(&copy->code);
+	guest_modules_free(&copy->files);
 }
 
 /* Begin again, unless that was done often enough. Returns 1. */
@@ -283,27 +284,23 @@ json_t *guest_copy_json(const struct guest_copy *copy)
 
 	(void)snprintf(kernel_start, sizeof(kernel_start), "%#" PRIx64, copy->kernel_start);
 	return json_pack(
-		"{s:s?, s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I}", "domain",
+		"{s:s?, s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:o}", "domain",
 		copy->domain, "via", copy->channel->way->name, "copied_at", (json_int_t)time(NULL),
 		"release", fact_json(&copy->facts.release), "build_id",
 		fact_json(&copy->facts.build_id), "kaslr_offset",
 		fact_json(&copy->facts.kaslr_offset), "kernel_start", kernel_start, "boot_time",
 		fact_json(&copy->facts.boot_time), "boot_id", fact_json(&copy->facts.boot_id),
 		"code_bytes", (json_int_t)copy->code.total, "kallsyms_bytes",
-		(json_int_t)copy->kallsyms_bytes, "modules", (json_int_t)copy->modules.count);
+		(json_int_t)copy->kallsyms_bytes, "modules", (json_int_t)copy->modules.count,
+		"module_files", guest_modules_json(&copy->files));
 }
 
-static int write_facts(struct guest_copy *copy, struct ptvm_error *error)
+static int write_json(const struct guest_copy *copy, struct ptvm_error *error)
 {
-	_cleanup_close_ int file = -1;
+	_cleanup_close_ int file = create(copy, "guest.json", error);
 	json_t *json;
 	int r;
 
-	say(copy, "facts", 0);
-	guest_facts_read(copy->channel, &copy->head, copy->kernel_start, &copy->facts);
-	if (copy->is_bare)
-		return 0;
-	file = create(copy, "guest.json", error);
 	if (file < 0)
 		return file;
 	json = guest_copy_json(copy);
@@ -314,12 +311,25 @@ static int write_facts(struct guest_copy *copy, struct ptvm_error *error)
 	return r ? ptvm_fail(error, PTVM_SYSTEM, "guest.json: cannot write it") : 0;
 }
 
+static int collect_facts(struct guest_copy *copy, struct ptvm_error *error)
+{
+	int r;
+
+	if (copy->is_again)
+		return 0;
+	say(copy, "facts", 0);
+	guest_facts_read(copy->channel, &copy->head, copy->kernel_start, &copy->facts);
+	r = guest_modules_read(copy->channel, &copy->modules, copy->facts.release.value,
+			       &copy->files);
+	return r || copy->is_bare ? r : write_json(copy, error);
+}
+
 int guest_copy_next(struct guest_copy *copy, struct ptvm_error *error)
 {
 	/* Each returns 1 to be called again. */
 	static int (*const steps[])(struct guest_copy *, struct ptvm_error *) = {
 		copy_modules, open_kallsyms,   copy_kallsyms, begin_code,
-		copy_code,    compare_modules, write_facts,
+		copy_code,    compare_modules, collect_facts,
 	};
 	int r = steps[copy->step](copy, error);
 

@@ -9,6 +9,7 @@
 #include "decode/base/error.h"
 #include "decode/modules.h"
 #include "guest/guest_facts.h"
+#include "guest/guest_modules.h"
 #include "guest/kcore_copy.h"
 #include "guest/kcore_head.h"
 
@@ -25,7 +26,8 @@ struct guest_copy {
 	struct channel *channel;
 	const struct output_directory *directory;
 	const char *domain;
-	bool is_bare; /* leave guest.json out; set it before the first step */
+	bool is_bare;  /* leave guest.json out; this and the next are set before the first step */
+	bool is_again; /* leave out what is known of the kernel beside its code and symbols */
 
 	const char *doing;    /* a word for people */
 	uint64_t done, total; /* bytes of that; `total` 0: not known */
@@ -34,6 +36,7 @@ struct guest_copy {
 	uint64_t kernel_start;
 	uint64_t kallsyms_bytes;
 	struct modules modules;
+	struct guest_modules files; /* and what else is known of them */
 	struct kcore_copy code;
 
 	unsigned step, tries;

@@ -4,14 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/vec.h"
 #include "decode/modules.h"
 #include "guest/channel.h"
 
-enum { NOTE_BYTES = 4096, NAME_BYTES = 64 };
+enum { NOTE_BYTES = 4096, NAME_BYTES = 64, NUMBER_BYTES = 24 };
 
-static const char root[] = "/lib/modules/";
+static const char root[] = "/lib/modules/", id_file[] = ".note.gnu.build-id";
 
 static int compare(const void *a, const void *b)
 {
@@ -20,7 +22,14 @@ static int compare(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-/* What the kernel would call a module; a guest can write anything there. */
+static int compare_sections(const void *a, const void *b)
+{
+	const struct guest_section *left = a, *right = b;
+
+	return (left->address > right->address) - (left->address < right->address);
+}
+
+/* What the kernel would call a module or a section; a guest can write anything there. */
 static bool is_name(const char *text, size_t size)
 {
 	static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -44,7 +53,8 @@ int guest_modules_name(const struct modules *modules, struct guest_modules *ret)
 		copy = arena_strndup(&ret->arena, name, size);
 		if (!copy)
 			return -PTVM_NO_MEMORY;
-		ret->items[ret->count++].name = copy;
+		ret->items[ret->count++] =
+			(struct guest_module){ .name = copy, .start = modules->items[i].start };
 	}
 	qsort(ret->items, ret->count, sizeof(*ret->items), compare);
 	return 0;
@@ -76,6 +86,11 @@ static bool is_plain(const char *path)
 	return !strncmp(path, root, strlen(root)) && !strstr(path, "/..");
 }
 
+static struct guest_module *module_of(const struct guest_modules *modules, const char *name)
+{
+	return (struct guest_module *)(uintptr_t)guest_modules_find(modules, name);
+}
+
 static int take_path(const char *path, size_t size, const char *release,
 		     struct guest_modules *modules)
 {
@@ -86,7 +101,7 @@ static int take_path(const char *path, size_t size, const char *release,
 
 	if (!name_of_path(path, size, name))
 		return 0;
-	module = (struct guest_module *)(uintptr_t)guest_modules_find(modules, name);
+	module = module_of(modules, name);
 	length = snprintf(whole, sizeof(whole), "%s%s%s%.*s", directory, *directory ? release : "",
 			  *directory ? "/" : "", (int)size, path);
 	if (!module || length >= (int)sizeof(whole) || !is_plain(whole))
@@ -128,16 +143,163 @@ static int read_paths(struct channel *channel, const char *release, struct guest
 	return size > 0 ? guest_modules_find_paths(text, (size_t)size, release, modules) : 0;
 }
 
+static void take_build_id(struct guest_module *module, const char *notes, size_t size)
+{
+	(void)build_id_find((struct bytes){ (const uint8_t *)notes, size }, &module->id);
+}
+
+static bool is_section(const char *name)
+{
+	static const char *const kinds[] = { ".text",   ".init.", ".exit.", ".noinstr.",
+					     ".rodata", ".data",  ".bss" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strncmp(name, kinds[i], strlen(kinds[i])))
+			return is_name(name, strlen(name));
+	return false;
+}
+
+/* The kernel shows zeroes where it hides addresses. */
+static int take_section(struct guest_modules *modules, struct guest_module *module,
+			const char *name, const char *text)
+{
+	struct guest_section section = { .address = strtoull(text, NULL, 16) };
+
+	if (!is_section(name) || !section.address ||
+	    module->sections.count == GUEST_MODULES_SECTIONS)
+		return 0;
+	section.name = arena_strndup(&modules->arena, name, strlen(name));
+	if (!section.name || !vec_push(&module->sections, section))
+		return -PTVM_NO_MEMORY;
+	return 0;
+}
+
+/* Part "==> /sys/module/NAME/DIRECTORY/FILE <==" at its slashes. */
+static bool part_title(char *title, const char **ret_name, const char **ret_file)
+{
+	static const char begin[] = "==> /sys/module/", end[] = " <==";
+	const size_t length = strlen(title);
+	char *slash;
+
+	if (length < strlen(begin) + strlen(end) || strncmp(title, begin, strlen(begin)) ||
+	    strcmp(title + length - strlen(end), end))
+		return false;
+	title[length - strlen(end)] = '\0';
+	*ret_name = title + strlen(begin);
+	slash = strchr(*ret_name, '/');
+	if (!slash)
+		return false;
+	*slash = '\0';
+	*ret_file = strrchr(slash + 1, '/');
+	return *ret_file && ++*ret_file;
+}
+
+static int take_file(struct guest_modules *modules, const char *title, size_t title_size,
+		     const char *text, size_t size)
+{
+	char copy[CHANNEL_PATH_BYTES], number[NUMBER_BYTES];
+	struct guest_module *module;
+	const char *name, *file;
+
+	if (title_size >= sizeof(copy))
+		return 0;
+	memcpy(copy, title, title_size);
+	copy[title_size] = '\0';
+	module = part_title(copy, &name, &file) ? module_of(modules, name) : NULL;
+	if (!module)
+		return 0;
+	if (!strcmp(file, id_file))
+		take_build_id(module, text, size);
+	(void)snprintf(number, sizeof(number), "%.*s", (int)(size < NUMBER_BYTES ? size : 0), text);
+	return take_section(modules, module, file, number);
+}
+
+static void sort_sections(struct guest_modules *modules)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		if (modules->items[i].sections.count)
+			qsort(modules->items[i].sections.items, modules->items[i].sections.count,
+			      sizeof(struct guest_section), compare_sections);
+}
+
+int guest_modules_take_files(const char *text, size_t size, struct guest_modules *modules)
+{
+	static const char mark[] = "==> ";
+	const char *end = text + size, *at = memmem(text, size, mark, strlen(mark)), *line, *next;
+	int r = 0;
+
+	while (at && !r) {
+		line = memchr(at, '\n', (size_t)(end - at));
+		if (!line)
+			break;
+		next = memmem(line, (size_t)(end - line), mark, strlen(mark));
+		r = take_file(modules, at, (size_t)(line - at), line + 1,
+			      (size_t)((next ? next : end) - line - 1));
+		at = next;
+	}
+	sort_sections(modules);
+	return r;
+}
+
 static void read_build_id(struct channel *channel, struct guest_module *module)
 {
 	char path[CHANNEL_PATH_BYTES], notes[NOTE_BYTES];
 	int size;
 
-	(void)snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", module->name);
+	(void)snprintf(path, sizeof(path), "/sys/module/%s/notes/%s", module->name, id_file);
 	size = channel_read_text(channel, path, notes, sizeof(notes), NULL);
 	if (size > 0)
-		(void)build_id_find((struct bytes){ (const uint8_t *)notes, (size_t)size },
-				    &module->id);
+		take_build_id(module, notes, (size_t)size);
+}
+
+static int read_sections(struct channel *channel, struct guest_modules *modules,
+			 struct guest_module *module)
+{
+	char directory[CHANNEL_PATH_BYTES / 2], path[CHANNEL_PATH_BYTES], names[NOTE_BYTES];
+	char number[NUMBER_BYTES];
+	int size, r = 0;
+
+	(void)snprintf(directory, sizeof(directory), "/sys/module/%s/sections", module->name);
+	size = channel_list(channel, directory, names, sizeof(names));
+	for (const char *name = names; name - names < size && !r; name += strlen(name) + 1) {
+		if (!is_section(name))
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%.*s", directory, NAME_BYTES, name);
+		if (channel_read_text(channel, path, number, sizeof(number), NULL) > 0)
+			r = take_section(modules, module, name, number);
+	}
+	return r;
+}
+
+/* One file after the other. */
+static int read_files(struct channel *channel, struct guest_modules *modules)
+{
+	const time_t last = time(NULL) + GUEST_MODULES_SECONDS;
+	int r = 0;
+
+	for (size_t i = 0; i < modules->count && !r; i++) {
+		if (!channel->way->opens_fast && time(NULL) >= last)
+			break;
+		read_build_id(channel, &modules->items[i]);
+		r = read_sections(channel, modules, &modules->items[i]);
+	}
+	sort_sections(modules);
+	return r;
+}
+
+/* All at once. */
+static int run_head(struct channel *channel, struct guest_modules *modules)
+{
+	_cleanup_free_ char *text = malloc(GUEST_MODULES_FILES_BYTES);
+	int size;
+
+	if (!text)
+		return -PTVM_NO_MEMORY;
+	size = channel_run_text(channel,
+				"head -c 64 /sys/module/*/notes/.note.gnu.build-id "
+				"/sys/module/*/sections/.[tienrdb]* 2>/dev/null; :",
+				text, GUEST_MODULES_FILES_BYTES, NULL);
+	return size > 0 ? guest_modules_take_files(text, (size_t)size, modules) : 0;
 }
 
 int guest_modules_read(struct channel *channel, const struct modules *loaded, const char *release,
@@ -147,8 +309,8 @@ int guest_modules_read(struct channel *channel, const struct modules *loaded, co
 
 	if (!r && ret->count && *release)
 		r = read_paths(channel, release, ret);
-	for (size_t i = 0; i < ret->count && !r && channel->way->opens_fast; i++)
-		read_build_id(channel, &ret->items[i]);
+	if (!r && ret->count)
+		r = channel->way->run ? run_head(channel, ret) : read_files(channel, ret);
 	return r;
 }
 
@@ -160,8 +322,44 @@ const struct guest_module *guest_modules_find(const struct guest_modules *module
 			      : NULL;
 }
 
+/* Distances from the module's address. */
+static json_t *sections_json(const struct guest_module *module)
+{
+	json_t *json = module->sections.count ? json_object() : NULL;
+
+	for (size_t i = 0; i < module->sections.count; i++) {
+		const struct guest_section *section = &module->sections.items[i];
+
+		(void)json_object_set_new(
+			json, section->name,
+			json_integer((json_int_t)(section->address - module->start)));
+	}
+	return json;
+}
+
+static json_t *module_json(const struct guest_module *module)
+{
+	char id[2 * sizeof(module->id.bytes) + 1] = "";
+
+	for (size_t i = 0; i < module->id.size; i++)
+		(void)snprintf(id + 2 * i, 3, "%02x", module->id.bytes[i]);
+	return json_pack("{s:s, s:s*, s:s*, s:o*}", "name", module->name, "path", module->path,
+			 "build_id", *id ? id : NULL, "sections", sections_json(module));
+}
+
+json_t *guest_modules_json(const struct guest_modules *modules)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < modules->count; i++)
+		(void)json_array_append_new(list, module_json(&modules->items[i]));
+	return list;
+}
+
 void guest_modules_free(struct guest_modules *modules)
 {
+	for (size_t i = 0; i < modules->count; i++)
+		vec_free(&modules->items[i].sections);
 	free(modules->items);
 	arena_free(&modules->arena);
 	memset(modules, 0, sizeof(*modules));

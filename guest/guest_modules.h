@@ -1,6 +1,7 @@
 /* What is known of a guest's kernel modules beside where they are: their files, and build ids. */
 #pragma once
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "decode/base/arena.h"
@@ -10,12 +11,28 @@
 struct channel;
 struct modules;
 
-enum { GUEST_MODULES_DEP_BYTES = 8 << 20 /* of modules.dep, more is not read */ };
+enum {
+	GUEST_MODULES_DEP_BYTES = 8 << 20,   /* of modules.dep, more is not read */
+	GUEST_MODULES_FILES_BYTES = 4 << 20, /* nor more of what programs print of /sys/module */
+	GUEST_MODULES_SECTIONS = 32,         /* of each module */
+	GUEST_MODULES_SECONDS = 2,           /* for files of /sys/module, one by one */
+};
+
+/** A part of a module: of its code or data, without the tables that the kernel keeps of it. */
+struct guest_section {
+	const char *name; /* as ".text" */
+	uint64_t address;
+};
 
 struct guest_module {
 	const char *name;   /* as /proc/modules has it */
+	uint64_t start;     /* the address there */
 	const char *path;   /* as "/lib/modules/6.1.0/kernel/fs/xfs/xfs.ko"; NULL: not known */
 	struct build_id id; /* size 0: not known */
+	struct guest_sections {
+		struct guest_section *items; /* by address */
+		size_t count, room;
+	} sections; /* none: not known */
 };
 
 /** Zero-initialise before use. */
@@ -43,8 +60,16 @@ int guest_modules_find_paths(const char *text, size_t size, const char *release,
 			     struct guest_modules *modules);
 
 /**
- * Ask a guest for all of it; build ids only where files are opened fast. What cannot be had is left
- * empty. Returns 0 or -PTVM_NO_MEMORY; guest_modules_free() in any case.
+ * Take build ids and sections from files below /sys/module, as head(1) prints several: each after a
+ * line "==> PATH <==".
+ * Returns 0 or -PTVM_NO_MEMORY.
+ */
+int guest_modules_take_files(const char *text, size_t size, struct guest_modules *modules);
+
+/**
+ * Ask a guest for all of it: in /sys/module where files are opened fast; where programs can be run,
+ * by one; else only for build ids, as many as can be had in some seconds. What cannot be had is
+ * left empty. Returns 0 or -PTVM_NO_MEMORY; guest_modules_free() in any case.
  */
 int guest_modules_read(struct channel *channel, const struct modules *loaded, const char *release,
 		       struct guest_modules *ret);
@@ -52,6 +77,9 @@ int guest_modules_read(struct channel *channel, const struct modules *loaded, co
 /** The module of this name, or NULL. O(log n). */
 const struct guest_module *guest_modules_find(const struct guest_modules *modules,
 					      const char *name);
+
+/** As the recording has it for "module_files". Returns NULL where memory is out. */
+json_t *guest_modules_json(const struct guest_modules *modules);
 
 /** Accepts zeroes. */
 void guest_modules_free(struct guest_modules *modules);

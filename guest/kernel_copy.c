@@ -25,7 +25,6 @@ int kernel_copy_begin(struct kernel_copy *kernel, struct channel *channel, const
 	char suffix[24] = "", *path = kernel->path, *changes = kernel->changes_path;
 	const size_t size = sizeof(kernel->path);
 
-	kernel->is_guest = pid != 0;
 	if (pid)
 		(void)snprintf(suffix, sizeof(suffix), "__%d", pid);
 	if (snprintf(path, size, "%s/kcore_dir%s", recording, suffix) >= (int)size ||
@@ -36,8 +35,10 @@ int kernel_copy_begin(struct kernel_copy *kernel, struct channel *channel, const
 
 int kernel_copy_again(struct kernel_copy *kernel, struct channel *channel, struct ptvm_error *error)
 {
-	kernel->is_again = true;
-	return begin(kernel, channel, kernel->path, NULL, error);
+	int r = begin(kernel, channel, kernel->path, NULL, error);
+
+	kernel->is_again = kernel->copy.is_again = true;
+	return r;
 }
 
 void kernel_copy_abandon(struct kernel_copy *kernel)
@@ -48,44 +49,15 @@ void kernel_copy_abandon(struct kernel_copy *kernel)
 	kernel->is_begun = false;
 }
 
-static json_t *module_json(const struct guest_module *module)
-{
-	char id[2 * sizeof(module->id.bytes) + 1] = "";
-
-	for (size_t i = 0; i < module->id.size; i++)
-		(void)snprintf(id + 2 * i, 3, "%02x", module->id.bytes[i]);
-	return json_pack("{s:s, s:s?, s:s?}", "name", module->name, "path", module->path,
-			 "build_id", *id ? id : NULL);
-}
-
-static int note_modules(const struct kernel_copy *kernel)
-{
-	json_t *list = json_array();
-
-	if (json_object_set_new(kernel->json, "module_files", list))
-		return -PTVM_NO_MEMORY;
-	for (size_t i = 0; i < kernel->modules.count; i++)
-		if (json_array_append_new(list, module_json(&kernel->modules.items[i])))
-			return -PTVM_NO_MEMORY;
-	return 0;
-}
-
-static int read_modules(struct kernel_copy *kernel)
-{
-	const struct guest_copy *copy = &kernel->copy;
-	int r = guest_modules_read(copy->channel, &copy->modules, copy->facts.release.value,
-				   &kernel->modules);
-
-	return r ? r : note_modules(kernel);
-}
-
 static int keep_first(struct kernel_copy *kernel, struct ptvm_error *error)
 {
-	const struct guest_copy *copy = &kernel->copy;
+	struct guest_copy *copy = &kernel->copy;
 
 	kernel->json = guest_copy_json(copy);
-	if (!kernel->json || (kernel->is_guest && read_modules(kernel)))
+	if (!kernel->json)
 		return -PTVM_NO_MEMORY;
+	kernel->modules = copy->files;
+	memset(&copy->files, 0, sizeof(copy->files));
 	(void)snprintf(kernel->release, sizeof(kernel->release), "%s", copy->facts.release.value);
 	(void)snprintf(kernel->build_id, sizeof(kernel->build_id), "%s",
 		       copy->facts.build_id.value);

@@ -24,14 +24,14 @@ struct kernel_copy {
 	char release[128];   /* of the kernel; "" unknown */
 	char build_id[128];  /* in hexadecimal; "" unknown */
 	uint64_t code_bytes, kallsyms_bytes;
-	struct guest_modules modules; /* of a guest, without the host's */
+	struct guest_modules modules;
 	json_t *json; /* what guest.json says of a guest; for recording_json_kernel() */
 	/* And once it was copied again: */
 	struct kcore_changes changes;
 	char changes_path[PATH_MAX]; /* of the pages, a core file; "" no page changed */
 
 	struct output_directory directory;
-	bool is_guest, is_again, is_begun;
+	bool is_again, is_begun;
 };
 
 /**

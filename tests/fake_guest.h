@@ -39,7 +39,7 @@ struct fake_agent {
 	int most;         /* bytes asked for in one command */
 	int file;
 	struct fake_program {
-		uint8_t *output; /* of dd; NULL: it could not open its file */
+		uint8_t *output; /* of dd or sh; NULL: it failed */
 		size_t size;
 		bool was_asked; /* it still ran then */
 	} program;

@@ -1,4 +1,5 @@
-/* The input: the text of /proc/modules, a NUL, that of modules.dep, a NUL, ELF notes. */
+/* The input: the text of /proc/modules, a NUL, that of modules.dep, a NUL, and
+ * ELF notes, or what head(1) prints of files in /sys/module. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,9 +29,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct build_id id;
 
 	if (!modules_parse((const char *)text.data, text.size, &loaded) &&
-	    !guest_modules_name(&loaded, &modules))
-		(void)guest_modules_find_paths((const char *)paths.data, paths.size, "6.1.0",
-					       &modules);
+	    !guest_modules_name(&loaded, &modules) &&
+	    !guest_modules_find_paths((const char *)paths.data, paths.size, "6.1.0", &modules))
+		(void)guest_modules_take_files((const char *)rest.data, rest.size, &modules);
+	json_decref(guest_modules_json(&modules));
 	for (size_t i = 0; i < modules.count; i++)
 		if (modules.items[i].path && strncmp(modules.items[i].path, "/lib/modules/", 13))
 			abort();

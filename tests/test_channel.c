@@ -122,6 +122,52 @@ static void every_way_reads_at_any_offset(void **state)
 	assert_reads_digits(call_ssh(fixture, honest_ssh));
 }
 
+static void assert_runs(struct channel *channel)
+{
+	char text[8];
+
+	assert_int_equal(channel_run_text(channel, "echo 123; echo 4", text, sizeof(text), NULL),
+			 6);
+	assert_string_equal(text, "123\n4\n");
+	assert_int_equal(channel_run_text(channel, "echo 123456789", text, sizeof(text), NULL), 7);
+	assert_string_equal(text, "1234567");
+	assert_int_equal(channel_run_text(channel, "echo 1; false", text, sizeof(text), NULL),
+			 -PTVM_SYSTEM);
+	assert_string_equal(text, "");
+	assert_int_equal(channel_read_text(channel, "/proc/digits", text, 5, NULL), 4);
+	assert_string_equal(text, "0123");
+}
+
+static void some_ways_run_programs(void **state)
+{
+	struct fixture *fixture = *state;
+	struct channel *channel = mount_tree(fixture);
+	char text[8];
+
+	assert_int_equal(channel_run_text(channel, "echo", text, sizeof(text), NULL),
+			 -PTVM_NOT_FOUND);
+	channel_free(fixture->channel);
+	assert_runs(run_by_agent(fixture));
+	channel_free(fixture->channel);
+	assert_runs(call_ssh(fixture, honest_ssh));
+}
+
+static void directories_of_a_mount_are_listed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct channel *channel = mount_tree(fixture);
+	char names[32];
+	int size = channel_list(channel, "/proc", names, sizeof(names));
+
+	assert_int_equal(size, sizeof("digits") + sizeof(".") + sizeof(".."));
+	assert_non_null(memmem(names, (size_t)size, "digits", sizeof("digits")));
+	assert_int_equal(channel_list(channel, "/proc", names, 1), 0);
+	assert_int_equal(channel_list(channel, "/none", names, sizeof(names)), -PTVM_NOT_FOUND);
+	assert_int_equal(channel_list(channel, "/../", names, sizeof(names)), -PTVM_NOT_FOUND);
+	fake_tree_link(&fixture->tree, "proc", "link");
+	assert_int_equal(channel_list(channel, "/link", names, sizeof(names)), -PTVM_NOT_FOUND);
+}
+
 static void a_program_that_fails_in_the_guest_is_told(void **state)
 {
 	struct fixture *fixture = *state;
@@ -289,6 +335,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(every_way_reads_at_any_offset),
+		WITH_FIXTURE(some_ways_run_programs),
+		WITH_FIXTURE(directories_of_a_mount_are_listed),
 		WITH_FIXTURE(a_program_that_fails_in_the_guest_is_told),
 		WITH_FIXTURE(large_files_come_in_pieces_of_a_mebibyte),
 		WITH_FIXTURE(paths_that_could_mean_more_are_refused),
