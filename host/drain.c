@@ -216,12 +216,15 @@ int drain_stop(struct drain *drain, struct ptvm_error *error)
 	return drain->workers ? join(drain, drain->worker_count, error) : 0;
 }
 
-int drain_losses(const struct drain *drain, struct trace_loss *ret)
+int drain_losses(struct drain *drain, struct trace_loss *ret)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < drain->loss_count && !r; i++)
-		r = trace_loss_add(ret, &drain->losses[i]);
+	for (size_t i = 0; i < drain->loss_count && !r; i++) {
+		r = tracer_pending_loss(drain->tracer, i, &drain->losses[i]);
+		if (!r)
+			r = trace_loss_add(ret, &drain->losses[i]);
+	}
 	return r;
 }
 

@@ -53,8 +53,8 @@ int drain_start(struct drain *drain, struct ptvm_error *error);
  */
 int drain_stop(struct drain *drain, struct ptvm_error *error);
 
-/** Add up what was lost, while stopped. Returns 0 or -PTVM_NO_MEMORY. */
-int drain_losses(const struct drain *drain, struct trace_loss *ret);
+/** Add up what was lost, once it was stopped for good. Returns 0 or -PTVM_NO_MEMORY. */
+int drain_losses(struct drain *drain, struct trace_loss *ret);
 
 /** Stops it first. */
 void drain_free(struct drain *drain);

@@ -26,6 +26,11 @@ static int kernel_unmap(void *context, void *at, size_t size)
 	return munmap(at, size);
 }
 
+static ssize_t kernel_read(void *context, int fd, void *data, size_t size)
+{
+	return read(fd, data, size);
+}
+
 static int kernel_close(void *context, int fd)
 {
 	return close(fd);
@@ -43,6 +48,7 @@ struct perf_kernel perf_kernel_here(void)
 		.control = kernel_control,
 		.map = kernel_map,
 		.unmap = kernel_unmap,
+		.read = kernel_read,
 		.close = kernel_close,
 		.wait = kernel_wait,
 		.page_size = (size_t)sysconf(_SC_PAGESIZE),

@@ -15,6 +15,7 @@ struct perf_kernel {
 	int (*control)(void *context, int fd, unsigned long request, unsigned long argument);
 	void *(*map)(void *context, size_t size, int protection, int fd, off_t offset);
 	int (*unmap)(void *context, void *at, size_t size);
+	ssize_t (*read)(void *context, int fd, void *data, size_t size);
 	int (*close)(void *context, int fd);
 	/* As poll(2): wait until one of `count` events has something to read, or `ms` went by. */
 	int (*wait)(void *context, struct pollfd *fds, size_t count, int ms);

@@ -224,3 +224,14 @@ int perf_id(const struct perf_kernel *kernel, int fd, uint64_t *ret, struct ptvm
 	*ret = id;
 	return 0;
 }
+
+uint64_t perf_lost(const struct perf_kernel *kernel, int fd)
+{
+	struct {
+		uint64_t value, id, lost; /* as read_format asks for them */
+	} count;
+
+	if (kernel->read(kernel->context, fd, &count, sizeof(count)) != sizeof(count))
+		return 0;
+	return count.lost;
+}

@@ -81,3 +81,7 @@ int perf_switch(const struct perf_kernel *kernel, int fd, bool on, struct ptvm_e
 
 /** The number that records name the event by. Returns 0 or -PTVM_SYSTEM. */
 int perf_id(const struct perf_kernel *kernel, int fd, uint64_t *ret, struct ptvm_error *error);
+
+/** How many records of the event found no room since it was opened; 0 where the kernel does not
+ * count them. */
+uint64_t perf_lost(const struct perf_kernel *kernel, int fd);

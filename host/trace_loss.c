@@ -77,6 +77,8 @@ static struct thread_loss *thread_of(struct trace_loss *loss, pid_t tid)
 
 static void note_time(struct thread_loss *thread, uint64_t time)
 {
+	if (!time)
+		return;
 	if (!thread->first || time < thread->first)
 		thread->first = time;
 	if (time > thread->last)
@@ -128,7 +130,9 @@ static int read_one(struct trace_loss *loss, const struct record *record)
 	if (record->time > loss->newest)
 		loss->newest = record->time;
 	switch (record->type) {
-	case RECORD_LOST: return read_lost(loss, record, load_le(record->data + 16, 8));
+	case RECORD_LOST:
+		loss->told += load_le(record->data + 16, 8);
+		return read_lost(loss, record, load_le(record->data + 16, 8));
 	case RECORD_LOST_SAMPLES: return read_lost(loss, record, load_le(record->data + 8, 8));
 	case RECORD_SAMPLE: loss->samples++; return 0;
 	case RECORD_AUX: return read_aux(loss, record);
@@ -146,6 +150,20 @@ int trace_loss_read(struct trace_loss *loss, const struct ring_bytes *bytes)
 		if (read_one(loss, &record))
 			r = -PTVM_NO_MEMORY;
 	return r;
+}
+
+int trace_loss_pending(struct trace_loss *loss, uint64_t counted, pid_t tid)
+{
+	struct thread_loss *thread;
+
+	if (counted <= loss->told)
+		return 0;
+	thread = thread_of(loss, tid);
+	if (!thread)
+		return -PTVM_NO_MEMORY;
+	thread->records += counted - loss->told;
+	loss->told = counted;
+	return 0;
 }
 
 void trace_loss_resumed(struct trace_loss *loss, uint64_t time)

@@ -30,6 +30,7 @@ struct trace_loss {
 	pid_t stopped_tid;
 	uint64_t oldest, newest; /* times of records; 0: none yet */
 	uint64_t samples;        /* records of that kind */
+	uint64_t told;           /* dropped records that LOST records tell of */
 };
 
 /**
@@ -43,6 +44,16 @@ int trace_loss_read(struct trace_loss *loss, const struct ring_bytes *bytes);
 
 /** The trace is on at `time`, of perf's clock; 0: not known. */
 void trace_loss_resumed(struct trace_loss *loss, uint64_t time);
+
+/**
+ * Add records that were dropped at the end, where no LOST record came after them.
+ *
+ * @counted  what the kernel counts of all events of the ring
+ * @tid      of the thread whose event counts most
+ *
+ * Returns 0 or -PTVM_NO_MEMORY.
+ */
+int trace_loss_pending(struct trace_loss *loss, uint64_t counted, pid_t tid);
 
 /** Add what a thread lost; `to` keeps its number. */
 void thread_loss_add(struct thread_loss *to, const struct thread_loss *from);

@@ -425,6 +425,23 @@ int tracer_drain(struct tracer *tracer, size_t queue, struct recording_out *out,
 	return r;
 }
 
+int tracer_pending_loss(const struct tracer *tracer, size_t queue, struct trace_loss *loss)
+{
+	const struct tracer_ring *ring = &tracer->rings.items[queue];
+	uint64_t sum = 0, most = 0, lost;
+	pid_t tid = ANY;
+
+	for (size_t i = 0; i < ring->events.count; i++) {
+		lost = perf_lost(tracer->kernel, ring->events.items[i].fd);
+		sum += lost;
+		if (lost > most) {
+			most = lost;
+			tid = ring->events.items[i].tid;
+		}
+	}
+	return trace_loss_pending(loss, sum, tid);
+}
+
 static int snapshot_ring(struct tracer *tracer, size_t queue, uint64_t size,
 			 struct recording_out *out, struct ptvm_error *error)
 {

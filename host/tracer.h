@@ -110,6 +110,12 @@ int tracer_drain(struct tracer *tracer, size_t queue, struct recording_out *out,
 		 struct trace_loss *loss, uint64_t *ret_bytes, struct ptvm_error *error);
 
 /**
+ * Add records of ring number `queue` that were dropped at the end, when it was drained to there.
+ * Returns 0 or -PTVM_NO_MEMORY.
+ */
+int tracer_pending_loss(const struct tracer *tracer, size_t queue, struct trace_loss *loss);
+
+/**
  * Write the newest `size` bytes of trace of each ring of a snapshot recording; the trace is off
  * meanwhile. Others may drain. Returns as tracer_drain().
  */

@@ -95,6 +95,19 @@ static int fake_unmap(void *context, void *at, size_t size)
 	return 0;
 }
 
+static ssize_t fake_read(void *context, int fd, void *data, size_t size)
+{
+	const struct fake_kernel *kernel = context;
+	const uint64_t counts[] = { 0, 4711, kernel->lost };
+
+	if (!(kernel->attr.read_format & PERF_FORMAT_LOST))
+		return 2 * sizeof(counts[0]);
+	if (size < sizeof(counts))
+		return fail(ENOSPC);
+	memcpy(data, counts, sizeof(counts));
+	return sizeof(counts);
+}
+
 static int fake_close(void *context, int fd)
 {
 	struct fake_kernel *kernel = context;
@@ -112,6 +125,7 @@ void fake_kernel_init(struct fake_kernel *kernel)
 		.control = fake_control,
 		.map = fake_map,
 		.unmap = fake_unmap,
+		.read = fake_read,
 		.close = fake_close,
 		.page_size = FAKE_PAGE_SIZE,
 	};

@@ -28,6 +28,7 @@ struct fake_kernel {
 	uint8_t *trace;
 	uint64_t records_size, trace_size; /* of the rings */
 	bool is_stopped;                   /* the trace ring was full */
+	uint64_t lost;                     /* records that it counts as dropped */
 };
 
 void fake_kernel_init(struct fake_kernel *kernel);

@@ -179,6 +179,17 @@ static int machine_unmap(void *context, void *at, size_t size)
 	return -1;
 }
 
+static ssize_t machine_read(void *context, int fd, void *data, size_t size)
+{
+	struct fake_event *event = event_of(context, fd);
+
+	if (!event)
+		return -1;
+	event->kernel.attr.read_format = PERF_FORMAT_LOST;
+	event->kernel.lost = event->lost_all;
+	return event->kernel.table.read(&event->kernel, FAKE_FD, data, size);
+}
+
 static int machine_close(void *context, int fd)
 {
 	struct fake_event *event = event_of(context, fd);
@@ -242,6 +253,7 @@ static bool happen(struct fake_machine *machine, struct fake_event *event, uint8
 	if (!machine->is_lossy)
 		return false;
 	event->owner->lost++;
+	event->lost_all++;
 	machine->unwritten++;
 	return true;
 }
@@ -414,8 +426,11 @@ static void enter_guest(struct fake_machine *machine, struct fake_event *event,
 	put(raw, FAKE_PAST_KVM_ENTRY, 2);
 	put(raw + 4, (uint32_t)record->tid, 4);
 	put(raw + 16, 0xfff0, 8);
-	if (!fake_kernel_record(&event->owner->kernel, data, sizeof(data)))
-		machine->unwritten++;
+	if (fake_kernel_record(&event->owner->kernel, data, sizeof(data)))
+		return;
+	event->owner->lost++;
+	event->lost_all++;
+	machine->unwritten++;
 }
 
 static void enter_guests(struct fake_machine *machine, const struct past_record *record)
@@ -513,6 +528,7 @@ int fake_machine_init(struct fake_machine *machine, const char *recording, struc
 		.control = machine_control,
 		.map = machine_map,
 		.unmap = machine_unmap,
+		.read = machine_read,
 		.close = machine_close,
 		.wait = machine_wait,
 		.page_size = FAKE_PAGE_SIZE,

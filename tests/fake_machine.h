@@ -23,7 +23,8 @@ struct fake_event {
 	struct fake_event *leader; /* of its group; NULL: none */
 	uint32_t sample_size;      /* bytes of the leader's trace in each sample */
 	uint64_t id;
-	uint64_t lost; /* records that found no room, and were not told of */
+	uint64_t lost;     /* records that found no room, and were not told of */
+	uint64_t lost_all; /* of this event, all that found none */
 	int cpu;
 	pid_t tid;
 	bool is_open, is_trace, is_on;

@@ -75,6 +75,16 @@ static int kernel_unmap(void *context, void *at, size_t size)
 	return -1;
 }
 
+/* As if `lost` records of each event were dropped. */
+static ssize_t kernel_read(void *context, int fd, void *data, size_t size)
+{
+	const uint64_t counts[] = { 0, 0, bench.cpus[fd / FDS_PER_CPU].lost };
+
+	assert_int_equal(size, sizeof(counts));
+	memcpy(data, counts, size);
+	return (ssize_t)size;
+}
+
 static int kernel_close(void *context, int fd)
 {
 	return 0;
@@ -110,9 +120,9 @@ static int set_up(void **state)
 	for (int i = 0; i < CPUS; i++)
 		fake_kernel_init(&bench.cpus[i]);
 	bench.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	bench.kernel =
-		(struct perf_kernel){ NULL,         kernel_open,  kernel_control, kernel_map,
-				      kernel_unmap, kernel_close, kernel_wait,    FAKE_PAGE_SIZE };
+	bench.kernel = (struct perf_kernel){ NULL,         kernel_open,  kernel_control,
+					     kernel_map,   kernel_unmap, kernel_read,
+					     kernel_close, kernel_wait,  FAKE_PAGE_SIZE };
 	bench.drain = (struct drain){ .tracer = &bench.tracer,
 				      .out = &bench.out,
 				      .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
@@ -312,6 +322,24 @@ static void losses_of_all_rings_are_added(void **state)
 	trace_loss_free(&loss);
 }
 
+static void so_are_those_that_nobody_came_after(void **state)
+{
+	uint8_t lost[56] = { 2, [6] = 56, [16] = 3, [24 + 4] = 5 };
+	struct trace_loss loss = { 0 };
+
+	start(2);
+	bench.cpus[1].lost = 2;
+	(void)fake_kernel_record(&bench.cpus[1], lost, sizeof(lost));
+	assert_int_equal(drain_stop(&bench.drain, NULL), 0);
+	assert_int_equal(drain_losses(&bench.drain, &loss), 0);
+	assert_int_equal(loss.threads.count, 2);
+	assert_int_equal(loss.threads.items[0].records, 3);
+	assert_int_equal(loss.threads.items[1].tid, -1);
+	assert_int_equal(loss.threads.items[1].records,
+			 2 * bench.tracer.rings.items[1].events.count - 3);
+	trace_loss_free(&loss);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -322,6 +350,7 @@ int main(void)
 		TEST(a_failure_is_told_at_once),
 		TEST(so_is_the_limit),
 		TEST(losses_of_all_rings_are_added),
+		TEST(so_are_those_that_nobody_came_after),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,6 +220,16 @@ static void events_are_switched_redirected_and_named(void **state)
 	assert_string_equal(error.message, "an event cannot be switched on: Invalid argument");
 }
 
+static void what_was_dropped_is_told_where_it_is_counted(void **state)
+{
+	struct fake_kernel *kernel = *state;
+
+	kernel->lost = 5;
+	assert_int_equal(perf_lost(&kernel->table, FAKE_FD), 0);
+	kernel->attr.read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	assert_int_equal(perf_lost(&kernel->table, FAKE_FD), 5);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -234,6 +244,7 @@ int main(void)
 		TEST(every_errno_has_one_line),
 		TEST(lost_counts_are_asked_for_where_they_are_known),
 		TEST(events_are_switched_redirected_and_named),
+		TEST(what_was_dropped_is_told_where_it_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,6 +231,24 @@ static void losses_add_up_by_thread(void **state)
 	trace_loss_free(&sum);
 }
 
+static void what_is_dropped_at_the_end_is_counted(void **state)
+{
+	struct bench *bench = *state;
+
+	add(bench, LOST, 2, (const uint64_t[]){ 99, 12 }, 7, 6);
+	add(bench, LOST_SAMPLES, 1, (const uint64_t[]){ 5 }, 7, 6);
+	read_all(bench);
+	assert_int_equal(trace_loss_pending(&bench->loss, 12, 8), 0);
+	assert_int_equal(bench->loss.threads.count, 1);
+	assert_int_equal(trace_loss_pending(&bench->loss, 15, 8), 0);
+	assert_int_equal(bench->loss.threads.count, 2);
+	assert_int_equal(bench->loss.threads.items[1].tid, 8);
+	assert_int_equal(bench->loss.threads.items[1].records, 3);
+	assert_int_equal(bench->loss.threads.items[1].first, 0);
+	assert_int_equal(trace_loss_pending(&bench->loss, 15, 8), 0);
+	assert_int_equal(bench->loss.threads.items[1].records, 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -245,6 +263,7 @@ int main(void)
 		TEST(nonsense_ends_it),
 		TEST(time_without_trace_ends_when_it_goes_on),
 		TEST(losses_add_up_by_thread),
+		TEST(what_is_dropped_at_the_end_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

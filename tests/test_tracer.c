@@ -101,8 +101,8 @@ static int set_up(void **state)
 	for (int i = 0; i < CPUS; i++)
 		fake_kernel_init(&bench.machine.cpus[i]);
 	bench.kernel = (struct perf_kernel){ &bench.machine, machine_open,  machine_control,
-					     machine_map,    machine_unmap, machine_close,
-					     NULL,           FAKE_PAGE_SIZE };
+					     machine_map,    machine_unmap, NULL,
+					     machine_close,  NULL,          FAKE_PAGE_SIZE };
 	(void)snprintf(bench.path, sizeof(bench.path), "/tmp/ptvm-tracer-%d", getpid());
 	*state = &bench;
 	return recording_out_create(&bench.out, bench.path, NULL, 0, NULL);
