@@ -36,6 +36,14 @@ static struct bytes section(const struct perf_data *data, uint64_t at)
 	return bytes_slice(data->file, offset, size);
 }
 
+/* Is the pair itself, or what it points to, not all there? */
+static bool is_cut(const struct perf_data *data, uint64_t at, struct bytes payload)
+{
+	uint64_t size;
+
+	return !bytes_read(data->file, at + 8, 8, &size) || payload.size != size;
+}
+
 /* Attrs say their own size; `entry_size` is believed where one does not. */
 static int read_attrs(struct perf_data *data, uint64_t entry_size)
 {
@@ -77,7 +85,7 @@ static int read_features(struct perf_data *data)
 
 		if (r == -PTVM_NO_MEMORY)
 			return r;
-		data->bad_features += r < 0 || at + 16 > data->file.size;
+		data->bad_features += r < 0 || is_cut(data, at, payload);
 		at += 16;
 	}
 	return 0;

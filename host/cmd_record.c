@@ -13,7 +13,7 @@ int cmd_record(int argc, char **argv, struct ptvm_error *error)
 	int r = record_options_parse(argc, argv, &options, error);
 
 	if (!r)
-		r = options.repair ? recording_repair(&roots, options.repair, error)
+		r = options.repair ? recording_repair(options.repair, error)
 				   : record(&roots, &kernel, &options, argc, argv, error);
 	record_options_free(&options);
 	return r;

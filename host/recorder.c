@@ -237,6 +237,85 @@ static int begin_json(struct recorder *recorder, struct ptvm_error *error)
 	return r < 0 ? r : write_json(recorder, error);
 }
 
+static int collect_build_ids(const struct recorder *recorder, struct build_ids *ids)
+{
+	const struct tracer_choice *choice = &recorder->plan.choice;
+	struct process_list processes = { 0 };
+	int r = build_ids_add_host(ids, recorder->roots);
+
+	if (!r)
+		r = process_list_make(recorder->roots, choice->tids, choice->tid_count, &processes);
+	for (size_t i = 0; i < processes.count && !r; i++)
+		r = build_ids_add_process(ids, recorder->roots, processes.items[i]);
+	process_list_free(&processes);
+	for (size_t i = 0; i < recorder->kernels.count && !r; i++) {
+		const struct recorded_kernel *kernel = &recorder->kernels.items[i];
+
+		if (!kernel->machine || !kernel->is_copied)
+			continue;
+		r = build_ids_add_guest(ids, kernel->machine->vm.pid, kernel->copy.build_id);
+		if (!r)
+			r = build_ids_add_guest_modules(ids, kernel->machine->vm.pid,
+							&kernel->copy.modules);
+	}
+	return r;
+}
+
+/* As far as it is known by now. */
+static int make_features(const struct recorder *recorder, const struct trace_loss *loss,
+			 struct recording_features *ret)
+{
+	struct build_ids build_ids = { 0 };
+	const struct recording_facts facts = { .version = PTVM_VERSION,
+					       .argc = recorder->argc,
+					       .argv = recorder->argv,
+					       .events = recorder->events.items,
+					       .event_count = recorder->events.count,
+					       .first_ns = loss->oldest,
+					       .last_ns = loss->newest,
+					       .build_ids = &build_ids };
+	int r = collect_build_ids(recorder, &build_ids);
+
+	if (!r)
+		r = recording_features_make(recorder->roots, &facts, ret);
+	build_ids_free(&build_ids);
+	return r;
+}
+
+static const char early_features[] = "data" RECORDING_EARLY_FEATURES;
+
+/* For a recorder that is killed. */
+static int keep_features(const struct recorder *recorder, struct ptvm_error *error)
+{
+	const struct trace_loss none = { 0 };
+	struct recording_features features = { 0 };
+	char path[PATH_MAX];
+	int r = make_features(recorder, &none, &features);
+
+	if (!r)
+		r = recording_features_keep(
+			&features,
+			recording_directory_file(&recorder->directory, early_features, path),
+			error);
+	recording_features_free(&features);
+	return r;
+}
+
+static int write_features(struct recorder *recorder, const struct trace_loss *loss,
+			  struct ptvm_error *error)
+{
+	struct recording_features features = { 0 };
+	char path[PATH_MAX];
+	int r = make_features(recorder, loss, &features);
+
+	if (!r)
+		r = recording_out_finish(&recorder->out, features.items, features.count, error);
+	if (!r)
+		(void)unlink(recording_directory_file(&recorder->directory, early_features, path));
+	recording_features_free(&features);
+	return r;
+}
+
 int recorder_open(struct recorder *recorder, struct ptvm_error *error)
 {
 	const struct record_options *options = recorder->options;
@@ -259,6 +338,8 @@ int recorder_open(struct recorder *recorder, struct ptvm_error *error)
 		r = create_file(recorder, error);
 	if (!r)
 		r = write_start(recorder, error);
+	if (!r)
+		r = keep_features(recorder, error);
 	if (r)
 		return r;
 	recorder->drain = (struct drain){ .tracer = &recorder->tracer,
@@ -411,54 +492,6 @@ static int end_json(struct recorder *recorder, const struct trace_loss *loss,
 	for (size_t i = 0; i < loss->threads.count && r >= 0; i++)
 		r = tell_of_loss(recorder, &loss->threads.items[i]);
 	return r < 0 ? r : write_json(recorder, error);
-}
-
-static int collect_build_ids(const struct recorder *recorder, struct build_ids *ids)
-{
-	const struct tracer_choice *choice = &recorder->plan.choice;
-	struct process_list processes = { 0 };
-	int r = build_ids_add_host(ids, recorder->roots);
-
-	if (!r)
-		r = process_list_make(recorder->roots, choice->tids, choice->tid_count, &processes);
-	for (size_t i = 0; i < processes.count && !r; i++)
-		r = build_ids_add_process(ids, recorder->roots, processes.items[i]);
-	process_list_free(&processes);
-	for (size_t i = 0; i < recorder->kernels.count && !r; i++) {
-		const struct recorded_kernel *kernel = &recorder->kernels.items[i];
-
-		if (!kernel->machine || !kernel->is_copied)
-			continue;
-		r = build_ids_add_guest(ids, kernel->machine->vm.pid, kernel->copy.build_id);
-		if (!r)
-			r = build_ids_add_guest_modules(ids, kernel->machine->vm.pid,
-							&kernel->copy.modules);
-	}
-	return r;
-}
-
-static int write_features(struct recorder *recorder, const struct trace_loss *loss,
-			  struct ptvm_error *error)
-{
-	struct build_ids build_ids = { 0 };
-	const struct recording_facts facts = { .version = PTVM_VERSION,
-					       .argc = recorder->argc,
-					       .argv = recorder->argv,
-					       .events = recorder->events.items,
-					       .event_count = recorder->events.count,
-					       .first_ns = loss->oldest,
-					       .last_ns = loss->newest,
-					       .build_ids = &build_ids };
-	struct recording_features features = { 0 };
-	int r = collect_build_ids(recorder, &build_ids);
-
-	if (!r)
-		r = recording_features_make(recorder->roots, &facts, &features);
-	if (!r)
-		r = recording_out_finish(&recorder->out, features.items, features.count, error);
-	recording_features_free(&features);
-	build_ids_free(&build_ids);
-	return r;
 }
 
 int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,

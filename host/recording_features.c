@@ -290,7 +290,7 @@ static int add_all(const struct roots *roots, const struct recording_facts *fact
 		r = add_events(features, facts);
 	if (!r)
 		r = add_pmus(features, roots);
-	if (!r)
+	if (!r && facts->last_ns)
 		r = add_times(features, facts);
 	return r;
 }
@@ -304,6 +304,21 @@ int recording_features_make(const struct roots *roots, const struct recording_fa
 	r = add_all(roots, facts, ret);
 	if (r)
 		recording_features_free(ret);
+	return r;
+}
+
+/* Without data there would be no features: a file that ends there was not completed. */
+int recording_features_keep(const struct recording_features *features, const char *path,
+			    struct ptvm_error *error)
+{
+	struct recording_out out = { .fd = -1 };
+	int r = recording_out_create(&out, path, NULL, 0, error);
+
+	if (!r)
+		r = recording_out_round(&out, error);
+	if (!r)
+		r = recording_out_finish(&out, features->items, features->count, error);
+	recording_out_close(&out);
 	return r;
 }
 

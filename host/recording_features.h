@@ -12,6 +12,8 @@ struct build_ids;
 
 enum { RECORDING_MAX_FEATURES = 16 };
 
+#define RECORDING_EARLY_FEATURES ".ptvm-features"
+
 /** Zero-initialise before use. */
 struct recording_features {
 	struct recording_feature items[RECORDING_MAX_FEATURES]; /* in order of their numbers */
@@ -25,7 +27,7 @@ struct recording_facts {
 	char *const *argv;
 	const struct recording_event *events;
 	size_t event_count;
-	uint64_t first_ns, last_ns;        /* perf's clock, of the first and last record */
+	uint64_t first_ns, last_ns; /* perf's clock, of the first and last record; 0: none yet */
 	const struct build_ids *build_ids; /* of what ran; NULL: not known */
 };
 
@@ -35,6 +37,17 @@ struct recording_facts {
  */
 int recording_features_make(const struct roots *roots, const struct recording_facts *facts,
 			    struct recording_features *ret);
+
+/**
+ * Keep them beside a recording that has only begun, for one that is never completed: in a perf.data
+ * file without events, which goes when the recording is complete.
+ *
+ * @path  of the recording's file, with RECORDING_EARLY_FEATURES behind it
+ *
+ * Returns 0 or an error of recording_out_create().
+ */
+int recording_features_keep(const struct recording_features *features, const char *path,
+			    struct ptvm_error *error);
 
 /** Accepts zeroes. */
 void recording_features_free(struct recording_features *features);

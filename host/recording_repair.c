@@ -1,24 +1,25 @@
 #include "host/recording_repair.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
 #include "decode/base/vec.h"
+#include "decode/perf_feature.h"
 #include "decode/perf_file.h"
 #include "decode/perf_header.h"
 #include "decode/perf_walk.h"
-#include "host/kvm_points.h"
+#include "host/recording_features.h"
 #include "host/recording_out.h"
-#include "host/tracing_data.h"
 
 enum {
 	SIZE_FIELD = 8,
 	ALIGN = 8,
-	TRACEPOINT = 2,
-	TRACING_DATA = 1,
 	HEADER_SIZE = 104,
-	ATTRS_FIELD = 24
+	ATTRS_FIELD = 24,
+	PAYLOADS = sizeof(((struct perf_features *)NULL)->payloads) / sizeof(struct bytes),
 };
 
 /* The last piece of trace, of which not all was written. */
@@ -67,51 +68,41 @@ static int take_stock(const struct perf_data *data, struct recording_out *out,
 	return r == -PTVM_END ? 0 : r;
 }
 
-static bool is_kvm_point(uint64_t id, const uint64_t ids[KVM_POINT_COUNT])
+/* All that the recorder wrote beside the recording when it began, for its end; none where it is not
+ * there. */
+static void list_features(const struct perf_data *early, struct recording_features *ret)
 {
-	for (size_t i = 0; i < KVM_POINT_COUNT; i++)
-		if (ids[i] == id)
-			return true;
-	return false;
-}
+	const struct bytes *payload;
 
-/* Has the recording tracepoints, and this kernel the same? */
-static bool knows_points(const struct roots *roots, const struct perf_data *data)
-{
-	uint64_t ids[KVM_POINT_COUNT];
-	size_t count = 0;
-
-	if (kvm_points_read(roots, ids, NULL))
-		return false;
-	for (size_t i = 0; i < data->events.count; i++) {
-		if (data->events.items[i].type != TRACEPOINT)
-			continue;
-		if (!is_kvm_point(data->events.items[i].config, ids))
-			return false;
-		count++;
+	for (unsigned number = 1; number < PAYLOADS; number++) {
+		payload = &early->features.payloads[number];
+		if (payload->size && number != PERF_FEATURE_AUXTRACE &&
+		    ret->count < RECORDING_MAX_FEATURES)
+			ret->items[ret->count++] =
+				(struct recording_feature){ number, payload->data, payload->size };
 	}
-	return count;
 }
 
-/* perf opens no file with tracepoints but without their formats: on the machine that recorded they
- * are those of its kernel. */
-static int finish(const struct roots *roots, const struct perf_data *data,
-		  struct recording_out *out, struct ptvm_error *error)
+static int finish(const struct perf_data *data, struct recording_out *out, struct ptvm_error *error)
 {
-	struct recording_feature formats = { .number = TRACING_DATA };
-	_cleanup_free_ char *text = NULL;
-	int r = knows_points(roots, data) ? tracing_data_make(roots, kvm_point_names,
-							      KVM_POINT_COUNT, &text, &formats.size)
-					  : -PTVM_NOT_FOUND;
+	struct recording_features features = { 0 }; /* lie in the file */
+	struct perf_data early = { 0 };
+	char path[PATH_MAX];
+	int r;
 
-	formats.data = text;
-	if (r && r != -PTVM_NOT_FOUND)
-		return r;
-	return recording_out_finish(out, &formats, r ? 0 : 1, error);
+	(void)snprintf(path, sizeof(path), "%s" RECORDING_EARLY_FEATURES, data->file_path);
+	if (!perf_file_open(path, &early, NULL) && !perf_header_read(&early, NULL) &&
+	    !early.bad_features)
+		list_features(&early, &features);
+	r = recording_out_finish(out, features.items, features.count, error);
+	perf_data_close(&early);
+	if (!r)
+		(void)unlink(path);
+	return r;
 }
 
-static int complete(const struct roots *roots, const struct perf_data *data,
-		    struct recording_out *out, struct ptvm_error *error)
+static int complete(const struct perf_data *data, struct recording_out *out,
+		    struct ptvm_error *error)
 {
 	struct cut_piece cut = { 0 };
 	int r = take_stock(data, out, &cut);
@@ -123,7 +114,7 @@ static int complete(const struct roots *roots, const struct perf_data *data,
 		return ptvm_fail_errno(error, "%s", data->file_path);
 	if (ftruncate(out->fd, (off_t)out->end))
 		return ptvm_fail_errno(error, "%s", data->file_path);
-	return finish(roots, data, out, error);
+	return finish(data, out, error);
 }
 
 /* Is all that is to stay before the data? What is behind them is written anew. */
@@ -147,7 +138,7 @@ static bool is_in_order(const struct perf_data *data)
 	return true;
 }
 
-static int repair(const struct roots *roots, const struct perf_data *data, struct ptvm_error *error)
+static int repair(const struct perf_data *data, struct ptvm_error *error)
 {
 	struct recording_out out = { .lock = PTHREAD_MUTEX_INITIALIZER };
 	int r;
@@ -162,12 +153,12 @@ static int repair(const struct roots *roots, const struct perf_data *data, struc
 	out.fd = open(data->file_path, O_RDWR | O_CLOEXEC);
 	if (out.fd < 0)
 		return ptvm_fail_errno(error, "%s", data->file_path);
-	r = complete(roots, data, &out, error);
+	r = complete(data, &out, error);
 	recording_out_close(&out);
 	return r;
 }
 
-int recording_repair(const struct roots *roots, const char *path, struct ptvm_error *error)
+int recording_repair(const char *path, struct ptvm_error *error)
 {
 	struct perf_data data = { 0 };
 	int r = perf_file_open(path, &data, error);
@@ -180,7 +171,7 @@ int recording_repair(const struct roots *roots, const char *path, struct ptvm_er
 			      "complete",
 			      path);
 	if (!r)
-		r = repair(roots, &data, error);
+		r = repair(&data, error);
 	perf_data_close(&data);
 	return r;
 }

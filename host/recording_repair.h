@@ -3,15 +3,14 @@
 #pragma once
 
 #include "decode/base/error.h"
-#include "host/roots.h"
 
 /**
  * Complete a recording, so that perf reads it: say how long the data are, leave out what was half
- * written, and write the index of the trace. One that is complete is left as it is.
+ * written, and write the index of the trace and the features that were kept beside it
+ * (recording_features.h). One that is complete is left as it is.
  *
- * @roots  of the machine that recorded, for the formats of tracepoints
- * @path   its directory, or the perf.data file
+ * @path  its directory, or the perf.data file
  *
  * Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT (no recording) or -PTVM_NO_MEMORY.
  */
-int recording_repair(const struct roots *roots, const char *path, struct ptvm_error *error);
+int recording_repair(const char *path, struct ptvm_error *error);

@@ -15,7 +15,6 @@ enum { DATA_SIZE = 48, MAX_INPUT = 1 << 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct roots nowhere = { "/nowhere", "/nowhere", "/nowhere", "/nowhere" };
 static uint8_t before[2 * MAX_INPUT], after[2 * MAX_INPUT];
 
 static size_t read_all(int fd, uint8_t *data)
@@ -37,7 +36,7 @@ static size_t count_records(const char *path)
 static void check(int fd, const char *path)
 {
 	const size_t size = read_all(fd, before), records = count_records(path);
-	const int r = recording_repair(&nowhere, path, NULL);
+	const int r = recording_repair(path, NULL);
 	size_t repaired = read_all(fd, after);
 	uint64_t data_size;
 
@@ -49,7 +48,7 @@ static void check(int fd, const char *path)
 	if (count_records(path) != records)
 		__builtin_trap();
 	memcpy(before, after, repaired);
-	(void)recording_repair(&nowhere, path, NULL);
+	(void)recording_repair(path, NULL);
 	if (read_all(fd, after) != repaired || memcmp(before, after, repaired))
 		__builtin_trap();
 }

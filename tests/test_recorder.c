@@ -132,7 +132,7 @@ static void a_recording_is_made_and_complete(void **state)
 	assert_int_equal(record_all(), 0);
 	assert_int_equal(bench.loss.threads.count, 0);
 	close_it();
-	assert_int_equal(recording_repair(&bench.tree.roots, bench.data, NULL), 0);
+	assert_int_equal(recording_repair(bench.data, NULL), 0);
 }
 
 /* One of them asks only what the kernel knows. */
@@ -198,7 +198,7 @@ static void a_full_disk_keeps_what_was_written(void **state)
 		assert_non_null(strstr(bench.error.message, "File too large"));
 		if (access(bench.data, F_OK))
 			continue;
-		assert_int_equal(recording_repair(&bench.tree.roots, bench.data, NULL), 0);
+		assert_int_equal(recording_repair(bench.data, NULL), 0);
 		kept++;
 	}
 	assert_in_range(kept, LIMITS / 2, LIMITS - 1);
@@ -209,7 +209,7 @@ static void a_recording_ends_at_its_limit(void **state)
 	CHOOSE("-t", "113", "-m", "64K,64K", "--max-size", "20K");
 	assert_int_equal(record_all(), -PTVM_END);
 	close_it();
-	assert_int_equal(recording_repair(&bench.tree.roots, bench.data, NULL), 0);
+	assert_int_equal(recording_repair(bench.data, NULL), 0);
 }
 
 static void vcpus_that_are_plugged_in_are_traced(void **state)

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "decode/perf_data.h"
+#include "host/recording_features.h"
 #include "host/recording_out.h"
 #include "host/recording_repair.h"
 #include "tests/fake_tree.h"
@@ -23,7 +25,6 @@ enum {
 	TRACE_SIZE = 40,
 	STEP = SWITCH_SIZE + TRACE_HEADER + TRACE_SIZE,
 	MAX_FILE = 4096,
-	TRACEPOINT = 2,
 	DATA_OFFSET = 40,
 	FEATURES = 72,
 };
@@ -119,7 +120,7 @@ static int tear_down(void **state)
 
 static void repair(const struct bench *bench)
 {
-	assert_int_equal(recording_repair(&bench->tree.roots, bench->path, NULL), 0);
+	assert_int_equal(recording_repair(bench->path, NULL), 0);
 }
 
 static void open_it(struct bench *bench)
@@ -184,27 +185,63 @@ static void features_that_were_never_written_are_not_promised(void **state)
 	assert_int_equal(bench->data.aux_index.count, PIECES);
 }
 
-static void formats_of_tracepoints_are_those_of_this_kernel(void **state)
+/* Beside the recording. */
+static void keep(const struct bench *bench, const struct recording_features *features)
 {
-	static const char *const names[] = { "kvm_entry", "kvm_exit", "kvm_write_tsc_offset" };
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s.ptvm-features", bench->path);
+	(void)unlink(path);
+	assert_int_equal(recording_features_keep(features, path, NULL), 0);
+}
+
+static bool is_kept(const struct bench *bench)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s.ptvm-features", bench->path);
+	return !access(path, F_OK);
+}
+
+static void features_that_were_kept_come_back(void **state)
+{
+	static const struct recording_features features = { { { 1, "formats", 7 },
+							      { 7, "\4\0\0\0\2\0\0\0", 8 },
+							      { 21, "later, and longer", 17 } },
+							    3 };
 	struct bench *bench = *state;
 
-	record(bench, TRACEPOINT);
+	keep(bench, &features);
 	repair(bench);
 	open_it(bench);
-	assert_int_equal(bench->data.features.bitmap[0], 1 << 18);
-	for (int i = 0; i < 3; i++) {
-		fake_tree_file(&bench->tree, i ? "1\n" : "115\n",
-			       "sys/kernel/tracing/events/kvm/%s/id", names[i]);
-		fake_tree_file(&bench->tree, "x\n", "sys/kernel/tracing/events/kvm/%s/format",
-			       names[i]);
+	assert_int_equal(bench->data.features.bitmap[0], 1 << 1 | 1 << 7 | 1 << 18 | 1 << 21);
+	assert_int_equal(bench->data.features.cpus_available, 4);
+	assert_int_equal(bench->data.features.payloads[1].size, 7);
+	assert_memory_equal(bench->data.features.payloads[1].data, "formats", 7);
+	assert_memory_equal(bench->data.features.payloads[21].data, "later, and longer", 17);
+	assert_int_equal(bench->data.aux_index.count, PIECES);
+	assert_false(is_kept(bench));
+}
+
+static void features_that_were_cut_off_do_no_harm(void **state)
+{
+	static const struct recording_features features = { { { 7, "\4\0\0\0\2\0\0\0", 8 } }, 1 };
+	struct bench *bench = *state;
+	struct stat about;
+	char path[128];
+
+	keep(bench, &features);
+	(void)snprintf(path, sizeof(path), "%s.ptvm-features", bench->path);
+	assert_int_equal(stat(path, &about), 0);
+	for (off_t size = 0; size < about.st_size; size++) {
+		keep(bench, &features);
+		assert_int_equal(truncate(path, size), 0);
+		write_file(bench, bench->size);
+		repair(bench);
+		open_it(bench);
+		assert_int_equal(bench->data.aux_index.count, PIECES);
+		assert_false(is_kept(bench));
 	}
-	write_file(bench, bench->size);
-	repair(bench);
-	open_it(bench);
-	assert_int_equal(bench->data.features.bitmap[0], 1 << 18 | 1 << 1);
-	assert_non_null(memmem(bench->data.features.payloads[1].data,
-			       bench->data.features.payloads[1].size, "kvm\0\3", 5));
 }
 
 static void a_header_that_points_behind_the_data_is_left_alone(void **state)
@@ -215,8 +252,7 @@ static void a_header_that_points_behind_the_data_is_left_alone(void **state)
 
 	put(bench->file + DATA_OFFSET, 104);
 	write_file(bench, bench->size);
-	assert_int_equal(recording_repair(&bench->tree.roots, bench->path, &error),
-			 -PTVM_BAD_INPUT);
+	assert_int_equal(recording_repair(bench->path, &error), -PTVM_BAD_INPUT);
 	assert_non_null(strstr(error.message, "the header points to places behind the data"));
 	assert_int_equal(read_file(bench, after), bench->size);
 	assert_memory_equal(bench->file, after, bench->size);
@@ -227,8 +263,8 @@ static void what_is_no_recording_is_told(void **state)
 	struct bench *bench = *state;
 
 	fake_tree_file(&bench->tree, "my thesis", "data");
-	assert_int_equal(recording_repair(&bench->tree.roots, bench->path, NULL), -PTVM_BAD_INPUT);
-	assert_int_equal(recording_repair(&bench->tree.roots, "/nowhere", NULL), -PTVM_SYSTEM);
+	assert_int_equal(recording_repair(bench->path, NULL), -PTVM_BAD_INPUT);
+	assert_int_equal(recording_repair("/nowhere", NULL), -PTVM_SYSTEM);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -239,7 +275,8 @@ int main(void)
 		TEST(a_file_cut_at_any_byte_has_all_that_is_whole),
 		TEST(what_is_repaired_is_complete),
 		TEST(features_that_were_never_written_are_not_promised),
-		TEST(formats_of_tracepoints_are_those_of_this_kernel),
+		TEST(features_that_were_kept_come_back),
+		TEST(features_that_were_cut_off_do_no_harm),
 		TEST(a_header_that_points_behind_the_data_is_left_alone),
 		TEST(what_is_no_recording_is_told),
 	};

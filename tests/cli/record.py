@@ -21,14 +21,14 @@ def record(where, *options, **more):
                           timeout=LIMIT, **more)
 
 
-def switches(program, recording):
-    run = subprocess.run([program, "script", "-i", recording, "--show-switch-events"], capture_output=True, text=True,
-                         timeout=LIMIT)
+def switches(program, recording, *options):
+    run = subprocess.run([program, "script", "-i", recording, "--show-switch-events", *options], capture_output=True,
+                         text=True, timeout=LIMIT)
     return [line for line in run.stdout.splitlines() if "SWITCH" in line]
 
 
-def perf_reads(recording):
-    return not shutil.which("perf") or switches("perf", recording)
+def perf_reads(recording, *options):
+    return not shutil.which("perf") or switches("perf", recording, *options)
 
 
 def started(where, *options, **more):
@@ -114,8 +114,9 @@ def test_what_is_left_of_a_killed_one_is_read_and_repaired(where):
     assert before
     for _ in range(2):
         subprocess.run([PTVM, "record", "--repair", where / "rec"], check=True, timeout=LIMIT)
-        assert perf_reads(where / "rec")
+        assert perf_reads(where / "rec") and perf_reads(where / "rec", "-C", "0")
         assert switches(PTVM, where / "rec") == before
+    assert not (where / "rec/data.ptvm-features").exists()
 
 
 def test_samples_need_a_trace_to_lead_them(where):
