@@ -8,6 +8,7 @@
 #include "correlate/correlation.h"
 #include "correlate/interrupt.h"
 #include "decode/base/options.h"
+#include "decode/perf_file.h"
 
 enum { STATUS_INCOMPLETE = 3 };
 
@@ -215,11 +216,10 @@ static int run(const struct correlate_args *args, struct ptvm_error *error)
 {
 	struct correlation correlation = { 0 };
 	const char *path = args->input;
-	int r;
+	int r = path ? 0 : perf_file_default(&path, error);
 
-	if (!path)
-		path = access("ptvm.data", F_OK) ? "perf.data" : "ptvm.data";
-	r = correlation_open(&correlation, path, error);
+	if (!r)
+		r = correlation_open(&correlation, path, error);
 	if (!r && args->undo) {
 		r = undo(&correlation, args, error);
 	} else if (!r) {

@@ -67,6 +67,7 @@ static int parse_options(struct script_args *args, int argc, char **argv, struct
 		{ 0, "reltime", OPT_FLAG, &args->relative_time, NULL, "times since the first" },
 		{ 0, "deltatime", OPT_FLAG, &args->delta_time, NULL,
 		  "times since the former line" },
+		{ 0, "no-pager", OPT_FLAG, &args->no_pager, NULL, "no pager, also on a terminal" },
 		{ 0, NULL, OPT_HEADING, NULL, NULL, "Selection" },
 		{ 0, "time", OPT_STRING, &args->times, "RANGES", "START,STOP or 10%-20%" },
 		{ 'C', "cpu", OPT_CALL, args, "LIST",
@@ -168,10 +169,8 @@ static int open_index(struct script *script, struct ptvm_error *error)
 		       : 0;
 }
 
-/* It is no failure when there is none: a folder that cannot be written, a full disk. */
-static void close_index(const struct trace_index *index)
+static void report_index(const struct trace_index *index)
 {
-	struct ptvm_error error = { 0 };
 	const char *complaint = index->complaint;
 
 	for (size_t i = 0; i < index->queue_count; i++)
@@ -179,51 +178,64 @@ static void close_index(const struct trace_index *index)
 			complaint = "does not fit the trace";
 	if (complaint)
 		(void)fprintf(stderr, "ptvm script: %s %s: not used\n", index->path, complaint);
-	(void)trace_index_save(index, &error);
 }
 
-static int print_trace(struct script *script, struct ptvm_error *error)
+static int check_result(const struct script *script, const struct timeline_result *result,
+			struct ptvm_error *error)
+{
+	const char *path = script->args.pt ? script->args.pt : script->data.path;
+
+	if (!result->bytes)
+		(void)fprintf(stderr, "ptvm script: %s: no trace in this recording\n", path);
+	if (!result->bytes || result->insns || result->lines || script->nothing_wanted)
+		return 0;
+	return ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing could be decoded", path);
+}
+
+static int print_trace(struct script *script, struct timeline_result *result,
+		       struct ptvm_error *error)
 {
 	const struct timeline_output output = { STDOUT_FILENO, script->args.max_lines,
 						(unsigned)script->args.jobs };
-	struct timeline_result result;
+	struct ptvm_error unsaved = { 0 };
 	int r;
 
 	(void)fflush(stdout);
 	r = open_index(script, error);
 	if (r)
 		return r;
-	r = timeline_print(script->queues, script->queue_count, &script->print, &output, &result,
+	r = timeline_print(script->queues, script->queue_count, &script->print, &output, result,
 			   error);
-	close_index(&script->index);
-	if (r == -PTVM_SYSTEM && error->sys_errno == EPIPE)
+	/* no failure: a folder that cannot be written, a full disk */
+	(void)trace_index_save(&script->index, &unsaved);
+	if (r == -PTVM_SYSTEM && error->sys_errno == EPIPE) {
+		*result = (struct timeline_result){ 0 };
 		return 0;
-	if (r)
-		return r;
-	report_gaps(&result);
-	report_labels(&result);
-	if (result.bytes && !result.insns && !result.lines && !script->nothing_wanted)
-		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing could be decoded",
-				 script->args.pt ? script->args.pt : script->data.path);
-	return 0;
+	}
+	return r ? r : check_result(script, result, error);
 }
 
+/* What there is to say is said when the pager, which has the terminal, was left. */
 static int run(struct script *script, struct ptvm_error *error)
 {
+	struct timeline_result result = { 0 };
 	struct pager pager = { 0 };
 	int r;
 
 	r = script_open(script, error);
 	if (r)
 		return r;
-	r = pager_start(&pager, error);
+	r = script->args.no_pager ? 0 : pager_start(&pager, error);
 	if (!r && (script->args.header || script->args.header_only))
 		r = script_print_header(script, stdout, error);
 	if (!r && script->args.dump)
 		r = script_dump(script, stdout, error);
 	else if (!r && !script->args.header_only)
-		r = print_trace(script, error);
+		r = print_trace(script, &result, error);
 	pager_wait(&pager);
+	report_gaps(&result);
+	report_labels(&result);
+	report_index(&script->index);
 	if (!script->args.pt)
 		report_damage(&script->data);
 	report_notes(&script->machines);

@@ -52,7 +52,7 @@ struct machines {
  * A file that is missing or damaged leaves less known and a note (machines_notes()), never a
  * failure. `data` must outlive the result.
  * Returns 0 or -PTVM_NO_MEMORY; -PTVM_SYSTEM or -PTVM_BAD_INPUT only for a file that the user
- * named and that cannot be used.
+ * named and that cannot be used, or is not there.
  */
 int machines_load(const struct perf_data *data, const struct machine_options *options,
 		  struct machines *ret, struct ptvm_error *error);

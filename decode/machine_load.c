@@ -196,12 +196,39 @@ static int set_places(struct machine *host, const struct machine_options *option
 	return host->places.symfs ? 0 : -PTVM_NO_MEMORY;
 }
 
+/* What the user named must be there, also what no machine turns out to need: a slip of the pen is
+ * told, not passed over. */
+static int check_named(const struct machine_options *options, struct ptvm_error *error)
+{
+	const char *const files[] = { options->kallsyms,      options->vmlinux,
+				      options->kcore,         options->guest_kallsyms,
+				      options->guest_modules, options->guest_vmlinux,
+				      options->guest_kcore };
+	const char *const directories[] = { options->guest_mount, options->symfs };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (files[i] && access(files[i], R_OK))
+			return ptvm_fail_errno(error, "%s", files[i]);
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		DIR *directory = directories[i] && *directories[i] ? opendir(directories[i]) : NULL;
+
+		if (directory)
+			(void)closedir(directory);
+		else if (directories[i] && *directories[i])
+			return ptvm_fail_errno(error, "%s", directories[i]);
+	}
+	return 0;
+}
+
 int machines_load(const struct perf_data *data, const struct machine_options *options,
 		  struct machines *ret, struct ptvm_error *error)
 {
 	int r;
 
 	*ret = (struct machines){ 0 };
+	r = check_named(options, error);
+	if (r)
+		return r;
 	r = make_machines(ret, data, options);
 	if (!r)
 		r = set_places(ret->host, options);

@@ -11,6 +11,7 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/vec.h"
+#include "decode/perf_header.h"
 
 static uint64_t whole_pages(uint64_t size)
 {
@@ -62,12 +63,31 @@ static int write_all(int fd, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-/* Read all of `from`; returns a descriptor of a file with its bytes. */
-static int spool(int from, struct ptvm_error *error)
+/* As many bytes as there are, up to `size`; fewer only at the end. */
+static ssize_t read_all(int fd, uint8_t *bytes, size_t size)
+{
+	size_t used = 0;
+
+	while (used < size) {
+		ssize_t got = read(fd, bytes + used, size - used);
+
+		if (got < 0 && errno != EINTR)
+			return -1;
+		if (!got)
+			break;
+		used += got > 0 ? (size_t)got : 0;
+	}
+	return (ssize_t)used;
+}
+
+/* Read all of `from`, unless it begins as no recording does: that need not end. Returns a
+ * descriptor of a file with its bytes. */
+static int spool(int from, const char *path, struct ptvm_error *error)
 {
 	enum { STEP = 1 << 20 };
 	_cleanup_close_ int to = open_spool(error);
 	_cleanup_free_ uint8_t *buffer = malloc(STEP);
+	bool begun = false;
 	ssize_t got;
 	int fd = to;
 
@@ -75,20 +95,26 @@ static int spool(int from, struct ptvm_error *error)
 		return to;
 	if (!buffer)
 		return -PTVM_NO_MEMORY;
-	do {
-		got = read(from, buffer, STEP);
-		if (got < 0 && errno != EINTR)
-			return ptvm_fail_errno(error, "cannot read from the pipe");
-		if (got > 0 && write_all(to, buffer, (size_t)got) < 0)
-			return ptvm_fail_errno(error, "cannot keep what comes from the pipe");
-	} while (got);
+	while ((got = read_all(from, buffer, STEP)) > 0) {
+		int r = begun ? 0
+			      : perf_header_check((struct bytes){ buffer, (size_t)got }, path,
+						  error);
+
+		if (r < 0)
+			return r;
+		if (write_all(to, buffer, (size_t)got) < 0)
+			return ptvm_fail_errno(error, "%s: cannot keep what comes from it", path);
+		begun = true;
+	}
+	if (got < 0)
+		return ptvm_fail_errno(error, "%s", path);
 	to = -1;
 	return fd;
 }
 
 static int open_stream(int from, struct perf_data *ret, struct ptvm_error *error)
 {
-	_cleanup_close_ int fd = spool(from, error);
+	_cleanup_close_ int fd = spool(from, ret->file_path, error);
 
 	return fd < 0 ? fd : map(fd, ret, error);
 }
@@ -241,6 +267,20 @@ int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *e
 	if (!fstat(fd, &status) && !S_ISREG(status.st_mode))
 		return open_stream(fd, ret, error);
 	return ret->directory ? map_directory(fd, ret, error) : map(fd, ret, error);
+}
+
+int perf_file_default(const char **ret, struct ptvm_error *error)
+{
+	static const char *const names[] = { "ptvm.data", "perf.data" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (access(names[i], F_OK))
+			continue;
+		*ret = names[i];
+		return 0;
+	}
+	return ptvm_fail(error, PTVM_NOT_FOUND,
+			 "no ptvm.data or perf.data here: name the recording with -i");
 }
 
 static void free_parts(struct perf_data *data)

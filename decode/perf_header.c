@@ -7,21 +7,18 @@ enum { FILE_HEADER = 104, PIPE_HEADER = 16, ATTRS = 24, DATA = 40, FEATURES = 72
 
 static const char magic[] = "PERFILE2", swapped_magic[] = "2ELIFREP", old_magic[] = "PERFFILE";
 
-static int check_magic(const struct perf_data *data, struct ptvm_error *error)
+int perf_header_check(struct bytes start, const char *path, struct ptvm_error *error)
 {
-	const char *path = data->file_path ? data->file_path : "recording";
-	const uint8_t *bytes = data->file.data;
-
-	if (data->file.size < PIPE_HEADER)
+	if (start.size < PIPE_HEADER)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: too short for a perf.data file", path);
-	if (!memcmp(bytes, swapped_magic, 8))
+	if (!memcmp(start.data, swapped_magic, 8))
 		return ptvm_fail(error, PTVM_BAD_INPUT,
 				 "%s: recorded on a big-endian machine, which has no Intel PT",
 				 path);
-	if (!memcmp(bytes, old_magic, 8))
+	if (!memcmp(start.data, old_magic, 8))
 		return ptvm_fail(error, PTVM_BAD_INPUT,
 				 "%s: version 1 of perf.data, from before Intel PT", path);
-	if (memcmp(bytes, magic, 8))
+	if (memcmp(start.data, magic, 8))
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a perf.data file", path);
 	return 0;
 }
@@ -112,7 +109,8 @@ static int read_file_header(struct perf_data *data, struct ptvm_error *error)
 
 int perf_header_read(struct perf_data *data, struct ptvm_error *error)
 {
-	int r = check_magic(data, error);
+	int r = perf_header_check(data->file, data->file_path ? data->file_path : "recording",
+				  error);
 	uint64_t size;
 
 	if (r < 0)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "decode/base/vec.h"
+#include "decode/perf_file.h"
 #include "decode/record_lines.h"
 
 static int add_step(struct script_args *args, struct script_step step, struct ptvm_error *error)
@@ -28,11 +29,16 @@ int script_fields(void *context, const char *value, struct ptvm_error *error)
 
 int script_itrace(void *context, const char *value, struct ptvm_error *error)
 {
-	return add_step(context, (struct script_step){ STEP_ITRACE, value }, error);
+	struct itrace scratch = { 0 };
+	int r = itrace_add(value, &scratch, error);
+
+	return r ? r : add_step(context, (struct script_step){ STEP_ITRACE, value }, error);
 }
 
 int script_insn_trace(void *context, const char *value, struct ptvm_error *error)
 {
+	if (strcmp(value, "raw") && strcmp(value, "disasm"))
+		return -PTVM_BAD_USAGE;
 	return add_step(context, (struct script_step){ STEP_INSN_TRACE, value }, error);
 }
 
@@ -75,17 +81,18 @@ int script_raw(void *context, const char *value, struct ptvm_error *error)
 	return add_code_file(context, value, true, error);
 }
 
-static const char *default_input(void)
+/* As perf: what is piped in, where no recording is here. */
+static int default_input(const char **ret, struct ptvm_error *error)
 {
-	if (!isatty(STDIN_FILENO)) {
-		struct stat status;
+	struct ptvm_error none = { 0 };
+	struct stat status;
 
-		/* as perf: something is piped in, and no recording is here */
-		if (!fstat(STDIN_FILENO, &status) && S_ISFIFO(status.st_mode) &&
-		    access("ptvm.data", F_OK) && access("perf.data", F_OK))
-			return "-";
-	}
-	return access("ptvm.data", F_OK) ? "perf.data" : "ptvm.data";
+	if (!perf_file_default(ret, &none))
+		return 0;
+	if (fstat(STDIN_FILENO, &status) || !S_ISFIFO(status.st_mode))
+		return ptvm_fail(error, none.code, "%s", none.message);
+	*ret = "-";
+	return 0;
 }
 
 static int check_owner(const struct script_args *args, const struct perf_data *data,
@@ -103,11 +110,12 @@ static int check_owner(const struct script_args *args, const struct perf_data *d
 
 static int open_recording(struct script *script, struct ptvm_error *error)
 {
-	const char *path = script->args.input ? script->args.input : default_input();
 	struct perf_data *data = &script->data;
-	int r;
+	const char *path = script->args.input;
+	int r = path ? 0 : default_input(&path, error);
 
-	r = perf_data_open(path, data, error);
+	if (!r)
+		r = perf_data_open(path, data, error);
 	if (!r)
 		r = check_owner(&script->args, data, error);
 	if (!r && !script->args.dump)
@@ -205,28 +213,47 @@ static void trace_times(const struct perf_data *data, uint64_t *first, uint64_t 
 	}
 }
 
+static int parse_list(const char *option, const char *text, struct number_ranges *ret,
+		      struct ptvm_error *error)
+{
+	return text ? number_ranges_parse(option, text, ret, error) : 0;
+}
+
 static int parse_selection(struct script *script, struct ptvm_error *error)
 {
 	const struct script_args *args = &script->args;
 	struct print_config *print = &script->print;
-	uint64_t first = 0, last = 0;
 	int r = 0;
 
 	print->comms = args->comms;
 	print->guest_only = args->guest_only;
 	print->host_only = args->host_only;
-	if (args->cpus && !args->pt)
-		r = number_ranges_parse(args->cpus, &print->cpus, error);
-	if (!r && args->tids)
-		r = number_ranges_parse(args->tids, &print->tids, error);
-	if (!r && args->pids)
-		r = number_ranges_parse(args->pids, &print->pids, error);
-	if (!r && args->vcpus)
-		r = number_ranges_parse(args->vcpus, &print->vcpus, error);
-	if (!r && args->vmcs)
-		r = number_ranges_parse(args->vmcs, &print->vmcs, error);
-	if (r || !args->times)
-		return r;
+	if (args->guest_only && args->host_only)
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "--guest-only and --host-only exclude each other");
+	if (!args->pt && args->code_file_count)
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "--elf and --raw are for a trace without a recording: --pt");
+	if (!args->pt)
+		r = parse_list("-C", args->cpus, &print->cpus, error);
+	if (!r)
+		r = parse_list("--tid", args->tids, &print->tids, error);
+	if (!r)
+		r = parse_list("--pid", args->pids, &print->pids, error);
+	if (!r)
+		r = parse_list("--vcpu", args->vcpus, &print->vcpus, error);
+	if (!r)
+		r = parse_list("--vmcs", args->vmcs, &print->vmcs, error);
+	return r;
+}
+
+static int parse_times(struct script *script, struct ptvm_error *error)
+{
+	const struct script_args *args = &script->args;
+	uint64_t first = 0, last = 0;
+
+	if (!args->times)
+		return 0;
 	if (time_ranges_have_percent(args->times)) {
 		trace_times(&script->data, &first, &last);
 		if (!last)
@@ -234,7 +261,7 @@ static int parse_selection(struct script *script, struct ptvm_error *error)
 					 "the recording does not say when it begins and ends: "
 					 "give --time in seconds");
 	}
-	return time_ranges_parse(args->times, first, last, &print->times, error);
+	return time_ranges_parse(args->times, first, last, &script->print.times, error);
 }
 
 static uint32_t default_fields(const struct script *script)
@@ -427,13 +454,15 @@ int script_open(struct script *script, struct ptvm_error *error)
 	struct print_config *print = &script->print;
 	int r;
 
-	r = script->args.pt ? open_raw(script, error) : open_recording(script, error);
+	r = parse_selection(script, error);
+	if (!r)
+		r = script->args.pt ? open_raw(script, error) : open_recording(script, error);
 	if (!r)
 		r = parse_itrace(script, error);
 	if (!r)
 		r = parse_fields(script, error);
 	if (!r)
-		r = parse_selection(script, error);
+		r = parse_times(script, error);
 	if (r)
 		return r;
 	if (!script->args.jobs)

@@ -31,7 +31,7 @@ struct script_args {
 	const char *cpus; /* -C, or --cpu of a raw trace */
 	struct script_step steps[SCRIPT_STEPS_MAX];
 	unsigned step_count;
-	bool no_correlate, force, dump, header, header_only;
+	bool no_correlate, no_pager, force, dump, header, header_only;
 	bool show_switch, show_task, show_mmap, show_lost;
 	bool intel, nanoseconds, relative_time, delta_time, guest_only, host_only;
 	uint64_t jobs, max_lines, mtc_freq, nom_freq, cpuid_eax, cpuid_ebx;

@@ -96,7 +96,7 @@ static int on_vcpus(void *context, const char *value, struct ptvm_error *error)
 {
 	struct record_options *options = context;
 
-	return number_ranges_parse(value, &options->vcpus, error);
+	return number_ranges_parse("--vcpu", value, &options->vcpus, error);
 }
 
 static int on_cpus(void *context, const char *value, struct ptvm_error *error)
@@ -104,7 +104,7 @@ static int on_cpus(void *context, const char *value, struct ptvm_error *error)
 	struct record_options *options = context;
 
 	options->has_cpus = true;
-	return number_ranges_parse(value, &options->cpus, error);
+	return number_ranges_parse("-C", value, &options->cpus, error);
 }
 
 static int on_snapshot(void *context, const char *value, struct ptvm_error *error)

@@ -99,7 +99,7 @@ static int find_cpus(const struct roots *roots, const struct record_options *opt
 	char text[ONLINE_TEXT_SIZE];
 
 	if (kernel_file_read(text, sizeof(text), "%s/devices/system/cpu/online", roots->sys) < 0 ||
-	    number_ranges_parse(text, &online, NULL))
+	    number_ranges_parse("online", text, &online, NULL))
 		return ptvm_fail(error, PTVM_NOT_FOUND,
 				 "%s/devices/system/cpu/online: not readable", roots->sys);
 	for (unsigned i = 0; i < online.count; i++)

@@ -13,7 +13,7 @@ static struct number_ranges parse(const char *text)
 	struct number_ranges ranges;
 	struct ptvm_error error = { 0 };
 
-	if (number_ranges_parse(text, &ranges, &error))
+	if (number_ranges_parse("-C", text, &ranges, &error))
 		fail_msg("%s: %s", text, error.message);
 	return ranges;
 }
@@ -23,9 +23,10 @@ static void refuse(const char *text)
 	struct number_ranges ranges = { .count = 77 };
 	struct ptvm_error error = { 0 };
 
-	if (number_ranges_parse(text, &ranges, &error) != -PTVM_BAD_USAGE)
+	if (number_ranges_parse("-C", text, &ranges, &error) != -PTVM_BAD_USAGE)
 		fail_msg("%s was accepted", text);
 	assert_int_equal(ranges.count, 77);
+	assert_memory_equal(error.message, "-C", 2);
 	assert_non_null(strstr(error.message, text));
 }
 

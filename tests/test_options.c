@@ -176,11 +176,22 @@ static void each_mistake_has_its_sentence(void **state)
 	assert_refused("--cpu", "option needs an argument: --cpu");
 	assert_refused("-C 1x", "invalid argument of -C: '1x'");
 	assert_refused("-C -1", "invalid argument of -C: '-1'");
+	assert_refused("-C 0x0x1", "invalid argument of -C: '0x0x1'");
 	assert_refused("-C 0x", "invalid argument of -C: '0x'");
 	assert_refused("--cpu=", "invalid argument of --cpu: ''");
 	assert_refused("-C 18446744073709551616", "invalid argument of -C: '18446744073709551616'");
 	assert_refused("-F bad", "invalid argument of -F: 'bad'");
 	assert_refused("-F worse", "no field is called worse");
+}
+
+static void help_may_be_shortened(void **state)
+{
+	struct run run = { 0 };
+
+	parse(&run, "--hel", false);
+	assert_int_equal(run.result, -PTVM_END);
+	assert_memory_equal(run.output, "Usage: ", 7);
+	assert_refused("--helper", "unknown option: --helper");
 }
 
 static void help_lists_what_is_not_hidden(void **state)
@@ -225,6 +236,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_option_is_left_in_order),
 		cmocka_unit_test(options_may_end_at_the_first_argument),
 		cmocka_unit_test(each_mistake_has_its_sentence),
+		cmocka_unit_test(help_may_be_shortened),
 		cmocka_unit_test(help_lists_what_is_not_hidden),
 		cmocka_unit_test(completion_gets_every_word),
 	};

@@ -224,7 +224,7 @@ static void unwanted_cpus_have_no_lane(void **state)
 	struct fixture *fixture = *state;
 	struct team team;
 
-	assert_int_equal(number_ranges_parse("1", &fixture->print.cpus, NULL), 0);
+	assert_int_equal(number_ranges_parse("-C", "1", &fixture->print.cpus, NULL), 0);
 	assert_int_equal(team_init(&team, fixture->queues, QUEUES, &fixture->print, 2), 0);
 	assert_int_equal(team.lane_count, 1);
 	assert_ptr_equal(team.lanes[0].walk.walk.cursor.queue, &fixture->queues[1]);

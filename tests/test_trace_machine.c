@@ -94,7 +94,7 @@ static int choose(const char *list)
 {
 	struct number_ranges wanted;
 
-	assert_int_equal(number_ranges_parse(list, &wanted, NULL), 0);
+	assert_int_equal(number_ranges_parse("--vcpu", list, &wanted, NULL), 0);
 	return trace_machine_select(&bench.machine, &wanted, &bench.error);
 }
 

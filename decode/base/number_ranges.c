@@ -36,7 +36,8 @@ static int read_range(const char **text, struct number_range *ret)
 	return 0;
 }
 
-int number_ranges_parse(const char *text, struct number_ranges *ret, struct ptvm_error *error)
+int number_ranges_parse(const char *option, const char *text, struct number_ranges *ret,
+			struct ptvm_error *error)
 {
 	struct number_ranges ranges = { .count = 0 };
 	const char *p = text;
@@ -44,11 +45,12 @@ int number_ranges_parse(const char *text, struct number_ranges *ret, struct ptvm
 	do {
 		if (ranges.count == NUMBER_RANGES_MAX)
 			return ptvm_fail(error, PTVM_BAD_USAGE,
-					 "more than %d numbers or ranges: '%s'", NUMBER_RANGES_MAX,
-					 text);
+					 "%s: more than %d numbers or ranges: '%s'", option,
+					 NUMBER_RANGES_MAX, text);
 		if (read_range(&p, &ranges.items[ranges.count]) < 0)
 			return ptvm_fail(error, PTVM_BAD_USAGE,
-					 "not a list of numbers and ranges: '%s'", text);
+					 "%s takes numbers and ranges, as 0,2-3 or 0x1f, not '%s'",
+					 option, text);
 		ranges.count++;
 	} while (*p);
 	*ret = ranges;

@@ -17,9 +17,14 @@ struct number_ranges {
 };
 
 /**
- * Parse a list such as 0,2-3, of decimal or 0x hexadecimal numbers. Returns 0 or -PTVM_BAD_USAGE.
+ * Parse a list such as 0,2-3, of decimal or 0x hexadecimal numbers.
+ *
+ * @option  whose argument it is, for messages
+ *
+ * Returns 0 or -PTVM_BAD_USAGE.
  */
-int number_ranges_parse(const char *text, struct number_ranges *ret, struct ptvm_error *error);
+int number_ranges_parse(const char *option, const char *text, struct number_ranges *ret,
+			struct ptvm_error *error);
 
 static inline bool number_ranges_has(const struct number_ranges *ranges, int64_t number)
 {

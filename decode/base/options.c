@@ -48,7 +48,7 @@ static int set_u64(uint64_t *target, const char *value)
 	if (!isxdigit((unsigned char)*digits))
 		return -PTVM_BAD_USAGE;
 	errno = 0;
-	*target = strtoull(digits, &end, is_hex ? 16 : 10);
+	*target = strtoull(value, &end, is_hex ? 16 : 10);
 	return *end || errno ? -PTVM_BAD_USAGE : 0;
 }
 
@@ -132,7 +132,7 @@ static int match_row(const struct option_row *row, const char *word, size_t leng
 	return *negated ? no : plain;
 }
 
-/* The row that a long option names, exactly or as the only one that begins so. */
+/* The row that a long option names, exactly or as the only one that begins so; none is no error. */
 static int find_long(struct parser *parser, const char *word, size_t length, struct given *given)
 {
 	const struct option_row *row, *other = NULL;
@@ -152,7 +152,7 @@ static int find_long(struct parser *parser, const char *word, size_t length, str
 		return ptvm_fail(parser->error, PTVM_BAD_USAGE,
 				 "ambiguous option: --%.*s (--%s or --%s)", (int)length, word,
 				 other->name, given->row->name);
-	return given->row ? 0 : bad_usage(parser, "unknown option", given->spelt);
+	return 0;
 }
 
 static int parse_long(struct parser *parser, const char *word, FILE *out)
@@ -167,7 +167,10 @@ static int parse_long(struct parser *parser, const char *word, FILE *out)
 	r = answer(parser, spelt, out);
 	if (!r)
 		r = find_long(parser, word, length, &given);
-	return r ? r : apply(parser, &given);
+	if (r || given.row)
+		return r ? r : apply(parser, &given);
+	return match("help", word, length) ? answer(parser, "--help", out)
+					   : bad_usage(parser, "unknown option", spelt);
 }
 
 static const struct option_row *find_letter(const struct options *options, char letter)

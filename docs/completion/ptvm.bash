@@ -14,7 +14,7 @@ _ptvm()
 	[[ $previous == = ]] && previous=${COMP_WORDS[COMP_CWORD - 2]}
 	[[ $previous == --* ]] && argument=$(sed -n "s/^$previous=\t//p" <<< "$list")
 
-	if [[ $argument == FILE* || ($COMP_CWORD -gt 1 && -z $argument && $word != -* && ${#verb[@]} -gt 0) ]]; then
+	if [[ $argument =~ ^(FILE|DIR) || ($COMP_CWORD -gt 1 && -z $argument && $word != -* && ${#verb[@]} -gt 0) ]]; then
 		compopt -o filenames 2>/dev/null
 		COMPREPLY=($(compgen -f -- "$word"))
 	elif [[ -n $argument ]]; then

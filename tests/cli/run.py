@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import questions
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 RECORDING = PROJECT / "examples/vm-small"
 GUEST = RECORDING / "kcore_dir__106"
-PTVM = sys.argv[1]
+PTVM = os.path.abspath(sys.argv[1])
 
 
 class Skip(Exception):
@@ -86,6 +87,11 @@ def test_mistakes_get_one_sentence():
     refused(["--wrong"], "ptvm: unknown option: --wrong")
     refused(["script", "--wrong=1"], "ptvm script: unknown option: --wrong")
     refused(["script", "-i"], "ptvm script: option needs an argument: -i")
+    refused(["script", "--insn-trace=all"], "ptvm script: invalid argument of --insn-trace: 'all'")
+    refused(["script", "--itrace=k"], "ptvm script: invalid argument of --itrace: 'k'")
+    refused(["script", "-C", "x"], "ptvm script: -C takes numbers and ranges, as 0,2-3 or 0x1f, not 'x'")
+    refused(["script", "--guest-only", "--host-only"], "ptvm script: --guest-only and --host-only exclude each other")
+    refused(["script", "--elf=vmlinux"], "ptvm script: --elf and --raw are for a trace without a recording: --pt")
 
 
 def test_guest_says_which_way_it_wants():
@@ -113,6 +119,37 @@ def test_one_way_to_a_guest_is_tried_after_the_other():
         assert second.startswith("ptvm guest: /proc/kallsyms: "), run.stderr
 
 
+def test_what_is_no_recording_is_named():
+    with tempfile.TemporaryDirectory() as place:
+        for verb in ("script", "correlate"):
+            run = ptvm(verb, cwd=place, stdin=subprocess.DEVNULL)
+            equal((run.returncode, run.stdout), (1, ""))
+            equal(run.stderr, f"ptvm {verb}: no ptvm.data or perf.data here: name the recording with -i\n")
+            run = ptvm(verb, "-i", "/dev/zero")
+            equal((run.returncode, run.stderr), (1, f"ptvm {verb}: /dev/zero: not a perf.data file\n"))
+        os.makedirs(f"{place}/directory/data")
+        run = ptvm("script", "-i", "directory", cwd=place)
+        equal((run.returncode, run.stderr), (1, "ptvm script: directory/data: Is a directory\n"))
+
+
+def test_files_that_are_named_must_be_there():
+    for option in ("--guestmodules", "--guestkallsyms", "--kallsyms", "-k", "--symfs", "--guestmount"):
+        run = ptvm("script", "-i", RECORDING, option, "/nonexistent")
+        equal((run.returncode, run.stdout, run.stderr),
+              (1, "", "ptvm script: /nonexistent: No such file or directory\n"))
+    run = ptvm("script", "-i", RECORDING, "--symfs", "/etc/passwd")
+    equal((run.returncode, run.stderr), (1, "ptvm script: /etc/passwd: Not a directory\n"))
+
+
+def test_a_recording_without_trace_says_so():
+    with tempfile.TemporaryDirectory() as place:
+        short = pathlib.Path(place) / "short"
+        short.write_bytes((RECORDING / "data").read_bytes()[:3000])
+        run = ptvm("script", "-i", short)
+        equal((run.returncode, run.stdout), (0, ""))
+        equal(run.stderr.splitlines()[0], f"ptvm script: {short}: no trace in this recording")
+
+
 def test_a_recording_that_is_not_there_is_a_failure():
     run = ptvm("script", "-i", "/nonexistent/recording")
     equal((run.returncode, run.stdout, run.stderr.count("\n")), (1, "", 1))
@@ -132,9 +169,10 @@ def test_bash_completes():
         raise Skip("no bash")
     ask = f"""ptvm() {{ "{PTVM}" "$@"; }}; source "{script}"
         COMP_WORDS=(ptvm script --inp); COMP_CWORD=2; _ptvm; echo "${{COMPREPLY[*]}}"
-        COMP_WORDS=(ptvm scr); COMP_CWORD=1; _ptvm; echo "${{COMPREPLY[*]}}" """
-    run = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
-    equal(run.stdout, "--input=\nscript\n")
+        COMP_WORDS=(ptvm scr); COMP_CWORD=1; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm guest --output = docs/ma); COMP_CWORD=4; _ptvm; echo "${{COMPREPLY[*]}}" """
+    run = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True, cwd=PROJECT)
+    equal(run.stdout, "--input=\nscript\ndocs/man\n")
 
 
 def test_a_closed_pipe_ends_quietly():
@@ -162,8 +200,48 @@ def test_a_terminal_gets_a_pager():
     equal((status, plain.count("\n")), (0, 2))
     status, paged = on_terminal(args, PTVM_PAGER="sed s/^/paged:/")
     equal((status, paged.count("paged:")), (0, 2))
+    status, unpaged = on_terminal([*args, "--no-pager"], PTVM_PAGER="sed s/^/paged:/")
+    equal((status, unpaged), (0, plain))
     status, missing = on_terminal(args, PTVM_PAGER="/nonexistent/pager 2>/dev/null")
     equal((status, "".join(missing.splitlines()[-2:])), (0, "".join(plain.splitlines())))
+
+
+def test_what_was_missing_is_said_behind_the_pager():
+    out = on_terminal(["script", "-i", RECORDING / "data"], PTVM_PAGER="sed '$a the pager ends'")[1].splitlines()
+    notes = [at for at, line in enumerate(out) if line.startswith("ptvm script: ")]
+    assert notes and min(notes) > out.index("the pager ends"), out[-5:]
+
+
+def options_of_help(verb):
+    """Letters and long names, as `ptvm VERB --help` lists them."""
+    rows = re.findall(r"^  (?:(-\w)(?:, )?|    )(?:--(\[no-\])?([\w.-]+))?", ptvm(verb, "--help").stdout, re.M)
+    return {name for letter, no, long in rows
+            for name in (letter, long and "--" + long, no and "--no-" + long) if name}
+
+
+def options_of_manual(verb):
+    text = (PROJECT / f"docs/man/ptvm-{verb}.1").read_text()
+    items = [line for line in text.splitlines() if line.startswith(".It Fl ")]
+    return {"-" + name for line in items for name in re.findall(r"\bFl (-?[\w.-]+)", line)}
+
+
+def test_manual_help_and_completion_have_the_same_options():
+    verbs = [line.split("\t")[0] for line in ptvm("--complete").stdout.splitlines()]
+    verbs = [verb for verb in verbs if verb != "help" and not verb.startswith("-")]
+    equal(sorted(path.stem for path in (PROJECT / "docs/man").glob("ptvm-*.1")), sorted("ptvm-" + v for v in verbs))
+    for verb in verbs:
+        shown = options_of_help(verb)
+        equal((verb, shown - {"-h", "--help"}), (verb, options_of_manual(verb)))
+        words = {line.split("\t")[0].rstrip("=") for line in ptvm(verb, "--complete").stdout.splitlines()}
+        equal((verb, words), (verb, {name for name in shown if name.startswith("--")}))
+
+
+def test_documents_show_what_is_printed():
+    lines = set(ptvm("script", "-i", RECORDING, "-C", "1", "--insn-trace", "-F", "+nr,-comm").stdout.splitlines())
+    for name in ("README.md", "docs/howto-trace-a-guest.md"):
+        shown = re.findall(r"^    ( +\d+ \[\d+\] .*)$", (PROJECT / name).read_text(), re.M)
+        assert len(shown) >= 4, name
+        equal((name, [line for line in shown if line not in lines]), (name, []))
 
 
 def test_the_recording_is_answered_as_by_perf_when_it_was_made():
