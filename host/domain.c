@@ -83,18 +83,33 @@ void domain_link_close(struct domain_link *link)
 	free(link);
 }
 
+static void print_version(unsigned long version, char *text, size_t size)
+{
+	(void)snprintf(text, size, "%lu.%lu.%lu", version / VERSION_MAJOR,
+		       version / VERSION_MINOR % VERSION_MINOR, version % VERSION_MINOR);
+}
+
+void domain_link_versions(const struct domain_link *link, struct domain_versions *ret)
+{
+	unsigned long version;
+
+	*ret = (struct domain_versions){ "", "" };
+	if (!link->vir.virConnectGetLibVersion(link->connection, &version))
+		print_version(version, ret->libvirt, sizeof(ret->libvirt));
+	if (!link->vir.virConnectGetVersion(link->connection, &version) && version)
+		print_version(version, ret->vmm, sizeof(ret->vmm));
+}
+
 int domain_link_text(struct domain_link *link, char *text, size_t size, struct ptvm_error *error)
 {
 	_cleanup_free_ char *uri = link->vir.virConnectGetURI(link->connection);
 	int running = link->vir.virConnectNumOfDomains(link->connection);
-	unsigned long version = 0;
+	struct domain_versions versions;
 
-	if (!uri || running < 0 ||
-	    link->vir.virConnectGetLibVersion(link->connection, &version) < 0)
+	domain_link_versions(link, &versions);
+	if (!uri || running < 0 || !versions.libvirt[0])
 		return fail(link, error, uri ? uri : "libvirt");
-	(void)snprintf(text, size, "%s, version %lu.%lu.%lu, %d running", uri,
-		       version / VERSION_MAJOR, version / VERSION_MINOR % VERSION_MINOR,
-		       version % VERSION_MINOR, running);
+	(void)snprintf(text, size, "%s, version %s, %d running", uri, versions.libvirt, running);
 	return 0;
 }
 

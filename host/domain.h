@@ -39,6 +39,15 @@ void domain_link_close(struct domain_link *link);
  */
 int domain_link_text(struct domain_link *link, char *text, size_t size, struct ptvm_error *error);
 
+/** Versions, as "9.0.0"; "" not known. */
+struct domain_versions {
+	char libvirt[32];
+	char vmm[32]; /* of what libvirt would start now, as QEMU */
+};
+
+/** Which libvirt and which QEMU is it? */
+void domain_link_versions(const struct domain_link *link, struct domain_versions *ret);
+
 /**
  * Find a domain by its name, UUID, or the id of a running one, in this order.
  * Returns 0 or -PTVM_NOT_FOUND.

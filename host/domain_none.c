@@ -21,6 +21,11 @@ int domain_link_text(struct domain_link *link, char *text, size_t size, struct p
 	return refuse(error);
 }
 
+void domain_link_versions(const struct domain_link *link, struct domain_versions *ret)
+{
+	*ret = (struct domain_versions){ "", "" };
+}
+
 int domain_find(struct domain_link *link, const char *name, struct domain *ret,
 		struct ptvm_error *error)
 {

@@ -12,6 +12,7 @@
 	call(virConnectClose);                                                                     \
 	call(virConnectGetLibVersion);                                                             \
 	call(virConnectGetURI);                                                                    \
+	call(virConnectGetVersion);                                                                \
 	call(virConnectNumOfDomains);                                                              \
 	call(virConnectOpen);                                                                      \
 	call(virConnectOpenReadOnly);                                                              \

@@ -173,6 +173,11 @@ static int write_start(struct recorder *recorder, struct ptvm_error *error)
 	return r;
 }
 
+static const char *text_or_null(const char *text)
+{
+	return text[0] ? text : NULL;
+}
+
 static int tell_of_machines(struct recorder *recorder)
 {
 	int r = recording_json_new(recorder->roots, PTVM_VERSION, &recorder->plan.pmu,
@@ -182,9 +187,11 @@ static int tell_of_machines(struct recorder *recorder)
 		const struct trace_machine *machine = &recorder->targets.machines.items[i];
 		const struct json_machine about = {
 			.pid = machine->vm.pid,
-			.name = machine->name[0] ? machine->name : NULL,
-			.uuid = machine->uuid[0] ? machine->uuid : NULL,
+			.name = text_or_null(machine->name),
+			.uuid = text_or_null(machine->uuid),
 			.vmm = machine->vm.comm,
+			.vmm_version = text_or_null(machine->versions.vmm),
+			.libvirt_version = text_or_null(machine->versions.libvirt),
 		};
 
 		r = recording_json_machine(recorder->json, &about);

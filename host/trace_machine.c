@@ -1,9 +1,10 @@
 #include "host/trace_machine.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "host/domain.h"
+#include "host/kernel_file.h"
 
 static int find_threads(const struct roots *roots, struct trace_machine *machine,
 			struct ptvm_error *error)
@@ -23,6 +24,17 @@ const char *trace_machine_why_still(const struct trace_machine *machine, const c
 	return r || domain.is_running ? NULL : domain.state;
 }
 
+/* A program that was replaced since it started is of another version. */
+static bool runs_what_is_installed(const struct roots *roots, pid_t pid)
+{
+	static const char deleted[] = " (deleted)";
+	char path[PATH_MAX];
+	const int length = kernel_file_link(path, sizeof(path), "%s/%d/exe", roots->proc, pid);
+	const int before = length - (int)strlen(deleted);
+
+	return length > 0 && (before < 0 || strcmp(path + before, deleted) != 0);
+}
+
 static int find_domain(const struct roots *roots, const char *uri, const char *name,
 		       struct trace_machine *machine, struct ptvm_error *error)
 {
@@ -32,6 +44,8 @@ static int find_domain(const struct roots *roots, const char *uri, const char *n
 
 	if (!r)
 		r = domain_find(link, name, &domain, NULL);
+	if (!r)
+		domain_link_versions(link, &machine->versions);
 	domain_link_close(link);
 	if (r)
 		return r;
@@ -41,7 +55,10 @@ static int find_domain(const struct roots *roots, const char *uri, const char *n
 	if (domain.id < 0)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "domain '%s' is %s", domain.name,
 				 domain.state);
-	return vm_process_find(roots, domain.uuid, &machine->vm, error);
+	r = vm_process_find(roots, domain.uuid, &machine->vm, error);
+	if (!r && !runs_what_is_installed(roots, machine->vm.pid))
+		machine->versions.vmm[0] = '\0';
+	return r;
 }
 
 /* A QEMU that was started by hand. */

@@ -5,6 +5,7 @@
 
 #include "decode/base/error.h"
 #include "decode/base/number_ranges.h"
+#include "host/domain.h"
 #include "host/roots.h"
 #include "host/vcpu_threads.h"
 #include "host/vm_process.h"
@@ -13,6 +14,7 @@ struct trace_machine {
 	struct vm_process vm;
 	char name[256], uuid[40]; /* of the domain; "" not known */
 	bool has_domain;          /* libvirt knows it */
+	struct domain_versions versions;
 	struct vcpu_threads vcpus;
 };
 

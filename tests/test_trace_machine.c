@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -121,10 +122,13 @@ static const char node[] =
 	"<name>vm</name><uuid>" UUID "</uuid><memory>4096</memory><vcpu>1</vcpu>"
 	"<os><type>hvm</type></os><test:runstate>%d</test:runstate></domain></node>";
 
-/* What keeps a domain still that libvirt has in this state; skips where there is no libvirt. */
-static const char *why_still(int state)
+enum { RUNNING = 1, PAUSED = 3, SHUT_OFF = 5 };
+
+/* A libvirt that has the domain in this state; skips where there is none. */
+static const char *make_libvirt(int state)
 {
-	char text[sizeof(node) + 16], uri[sizeof(bench.tree.path) + 32];
+	static char uri[sizeof(bench.tree.path) + 32];
+	char text[sizeof(node) + 16];
 	struct domain_link *link = NULL;
 
 	(void)snprintf(text, sizeof(text), node, state);
@@ -133,13 +137,41 @@ static const char *why_still(int state)
 	if (domain_link_open(uri, true, &link, NULL))
 		skip();
 	domain_link_close(link);
-	return trace_machine_why_still(&bench.machine, uri);
+	return uri;
+}
+
+/* What keeps a domain still that libvirt has in this state. */
+static const char *why_still(int state)
+{
+	return trace_machine_why_still(&bench.machine, make_libvirt(state));
+}
+
+static void assert_versions(const char *uri, bool has_vmm)
+{
+	trace_machine_free(&bench.machine);
+	memset(&bench.machine, 0, sizeof(bench.machine));
+	assert_int_equal(
+		trace_machine_of_domain(&bench.tree.roots, uri, "vm", &bench.machine, NULL), 0);
+	assert_true(bench.machine.has_domain);
+	assert_non_null(strchr(bench.machine.versions.libvirt, '.'));
+	assert_int_equal(strlen(bench.machine.versions.vmm) != 0, has_vmm);
+}
+
+static void versions_are_those_of_what_runs(void **state)
+{
+	const char *uri = make_libvirt(RUNNING);
+	char link[128];
+
+	(void)snprintf(link, sizeof(link), "%s/proc/100/exe", bench.tree.path);
+	fake_tree_link(&bench.tree, "/usr/bin/qemu", "proc/100/exe");
+	assert_versions(uri, true);
+	assert_int_equal(unlink(link), 0);
+	fake_tree_link(&bench.tree, "/usr/bin/qemu (deleted)", "proc/100/exe");
+	assert_versions(uri, false);
 }
 
 static void a_domain_that_is_still_says_why(void **state)
 {
-	enum { RUNNING = 1, PAUSED = 3, SHUT_OFF = 5 };
-
 	assert_int_equal(find("vm"), 0);
 	assert_null(trace_machine_why_still(&bench.machine, nowhere));
 	bench.machine.has_domain = true;
@@ -160,6 +192,7 @@ int main(void)
 		TEST(a_process_is_a_machine_where_it_runs_one),
 		TEST(vcpus_are_chosen_by_their_numbers),
 		TEST(a_domain_that_is_still_says_why),
+		TEST(versions_are_those_of_what_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
