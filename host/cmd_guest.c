@@ -1,5 +1,7 @@
 #include "host/cmd_guest.h"
 
+#include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +13,12 @@
 #include "guest/output_owner.h"
 #include "host/copy_loop.h"
 #include "host/guest_way.h"
+#include "host/vm_process.h"
 
 struct guest_args {
 	const char *domain, *via, *uri, *output;
+	uint64_t pid; /* 0: none is named */
+	struct vm_process process;
 };
 
 static int parse_options(struct guest_args *args, int argc, char **argv, struct ptvm_error *error)
@@ -21,6 +26,8 @@ static int parse_options(struct guest_args *args, int argc, char **argv, struct 
 	const struct option_row rows[] = {
 		{ 0, "domain", OPT_STRING, &args->domain, "NAME",
 		  "the guest: a libvirt domain by name, UUID or id" },
+		{ 'p', "pid", OPT_U64, &args->pid, "PID",
+		  "the guest by its process: QEMU, Firecracker, cloud-hypervisor, crosvm" },
 		{ 0, "via", OPT_STRING, &args->via, "WAY[,WAY]...",
 		  "how its files are read: agent (the default), ssh=[USER@]HOST, mount=DIR or "
 		  "memory" },
@@ -31,7 +38,7 @@ static int parse_options(struct guest_args *args, int argc, char **argv, struct 
 		{ 0 },
 	};
 	const struct options options = {
-		.usage = "ptvm guest --domain NAME|--via WAY [OPTION]...",
+		.usage = "ptvm guest --domain NAME|-p PID|--via WAY [OPTION]...",
 		.summary = "Copy the code and symbols of a guest's kernel, so that its trace can "
 			   "be decoded.",
 		.rows = rows,
@@ -42,7 +49,22 @@ static int parse_options(struct guest_args *args, int argc, char **argv, struct 
 		return left;
 	if (left > 0)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "unexpected argument '%s'", argv[1]);
-	return guest_way_check(args->via, args->domain, error);
+	if (args->pid > INT_MAX)
+		return ptvm_fail(error, PTVM_BAD_USAGE, "there is no process %" PRIu64, args->pid);
+	if (args->pid && args->domain)
+		return ptvm_fail(error, PTVM_BAD_USAGE, "--domain and -p both name the guest");
+	return guest_way_check(args->via, args->domain || args->pid, error);
+}
+
+/* libvirt knows the guest of a process by its UUID. */
+static int find_process(struct guest_args *args, struct copy_ways *ways, struct ptvm_error *error)
+{
+	const struct roots roots = roots_here();
+	int r = vm_process_read(&roots, (pid_t)args->pid, &args->process, error);
+
+	args->domain = args->process.name[0] ? args->process.name : NULL;
+	ways->domain = args->process.uuid;
+	return r;
 }
 
 static int next_part(void *context, struct ptvm_error *error)
@@ -95,5 +117,6 @@ int cmd_guest(int argc, char **argv, struct ptvm_error *error)
 	ways.list = args.via;
 	ways.uri = args.uri;
 	ways.domain = args.domain;
-	return copy_loop_by_ways(&ways, copy_guest, &args, error);
+	r = args.pid ? find_process(&args, &ways, error) : 0;
+	return r ? r : copy_loop_by_ways(&ways, copy_guest, &args, error);
 }

@@ -56,8 +56,8 @@ int guest_way_check(const char *list, bool has_domain, struct ptvm_error *error)
 					 via);
 		if (!has_domain && guest_way_needs_domain(via))
 			return ptvm_fail(error, PTVM_BAD_USAGE,
-					 "which guest? name it with --domain, or a way to it with "
-					 "--via");
+					 "which guest? name it with --domain or -p, or a way to it "
+					 "with --via");
 	} while (*list);
 	return 0;
 }
@@ -70,8 +70,12 @@ bool guest_way_asks_monitor(const char *via)
 static int find_domain(const char *uri, const char *name, struct guest_way *way,
 		       struct ptvm_error *error)
 {
-	int r = domain_link_open(uri, false, &way->link, error);
+	int r;
 
+	if (!name[0])
+		return ptvm_fail(error, PTVM_NOT_FOUND,
+				 "the process has no -uuid by which libvirt could know it");
+	r = domain_link_open(uri, false, &way->link, error);
 	if (!r)
 		r = domain_find(way->link, name, &way->domain, error);
 	if (!r && !way->domain.is_running)

@@ -26,7 +26,7 @@ void guest_way_next(const char **list, char via[GUEST_WAY_BYTES]);
 /**
  * Are all ways of a list known, and do they suffice to find the guest?
  *
- * @has_domain  a domain of libvirt is named
+ * @has_domain  a domain of libvirt is named, or the process of one
  *
  * Returns 0 or -PTVM_BAD_USAGE.
  */
@@ -46,7 +46,7 @@ bool guest_way_asks_monitor(const char *via);
  *
  * @via     one that is known
  * @uri     of libvirt; NULL: the default
- * @domain  name, UUID or id; NULL where none is needed
+ * @domain  name, UUID or id, "" unknown to libvirt; NULL where none is needed
  * @ret     stays where it is; release with guest_way_close(), also after a failure
  *
  * Returns 0, or an error of domain_find() (also -PTVM_NOT_FOUND: it does not run),

@@ -95,11 +95,31 @@ def test_mistakes_get_one_sentence():
 
 
 def test_guest_says_which_way_it_wants():
-    refused(["guest"], "ptvm guest: which guest? name it with --domain, or a way to it with --via")
+    refused(["guest"], "ptvm guest: which guest? name it with --domain or -p, or a way to it with --via")
     refused(["guest", "--via", "wire"], "ptvm guest: --via takes agent, ssh=[USER@]HOST, mount=DIR or memory, not 'wire'")
     refused(["guest", "--via", "mount=/,wire"], "ptvm guest: --via takes agent, ssh=[USER@]HOST, mount=DIR or memory, not 'wire'")
-    refused(["guest", "--via", "memory"], "ptvm guest: which guest? name it with --domain, or a way to it with --via")
+    refused(["guest", "--via", "memory"], "ptvm guest: which guest? name it with --domain or -p, or a way to it with --via")
     refused(["guest", "--via", "ssh="], "ptvm guest: ssh: no host is named")
+    refused(["guest", "--domain=a", "-p1"], "ptvm guest: --domain and -p both name the guest")
+    refused(["guest", "-p", "99999999999"], "ptvm guest: there is no process 99999999999")
+
+
+def test_a_guest_can_be_a_process():
+    """One by hand, which libvirt does not know."""
+    with tempfile.TemporaryDirectory() as place:
+        qemu = pathlib.Path(place) / "qemu-system-x86_64"
+        qemu.symlink_to(shutil.which("sleep"))
+        with subprocess.Popen([qemu, "60"]) as process:
+            try:
+                for options, message in [(["-p", process.pid], "the process has no -uuid by which libvirt could know it"),
+                                         (["-p", process.pid, "--via", f"mount={place}"], "/proc/kallsyms: "),
+                                         (["-p", os.getpid(), "--via", f"mount={place}"], f"process {os.getpid()} ")]:
+                    run = ptvm("guest", *map(str, options), "-o", f"{place}/copy")
+                    equal((run.returncode, run.stdout), (1, ""))
+                    assert run.stderr.startswith(f"ptvm guest: {message}"), run.stderr
+                    equal(os.listdir(place), ["qemu-system-x86_64"])
+            finally:
+                process.kill()
 
 
 def test_a_guest_that_is_not_there_leaves_nothing():
