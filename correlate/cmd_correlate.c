@@ -51,7 +51,8 @@ static int parse_options(struct correlate_args *args, int argc, char **argv,
 
 	if (left > 0)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "unexpected argument '%s'", argv[1]);
-	if (!left && args->undo && (args->dry_run || args->output || args->given.count))
+	if (!left && args->undo &&
+	    (args->dry_run || args->output || args->json || args->given.count))
 		return ptvm_fail(error, PTVM_BAD_USAGE, "--undo goes with -i and -f only");
 	if (!left && args->dry_run && args->output)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "--dry-run and -o exclude each other");
@@ -74,6 +75,19 @@ static void end_progress(void)
 static bool go_on(void *context)
 {
 	return !interrupt_waits();
+}
+
+/* An offset that was given for a VMCS which is none of the trace's is likely a slip. */
+static void print_unused(const struct offsets_given *given, const struct tsc_offsets *offsets)
+{
+	for (unsigned i = 0; i < given->count; i++)
+		if (given->items[i].vmcs != PT_NO_VMCS &&
+		    !tsc_offsets_find(offsets, given->items[i].vmcs))
+			(void)fprintf(
+				stderr,
+				"ptvm correlate: VMCS %#" PRIx64
+				": --tsc-offset names it, the trace has no time stamp of it\n",
+				given->items[i].vmcs);
 }
 
 /* What makes a result less than whole, a sentence each. */
@@ -105,7 +119,7 @@ static void print_notes(const struct correlate_report *report)
 			      offsets->dropped);
 	if (report->data->bad_reason)
 		(void)fprintf(stderr, "ptvm correlate: %s: %s at offset %#" PRIx64 "\n",
-			      report->data->path, report->data->bad_reason,
+			      report->data->file_path, report->data->bad_reason,
 			      report->data->bad_offset);
 	if (!report->data->pt.tsc)
 		(void)fprintf(stderr, "ptvm correlate: %s: recorded without time stamps\n",
@@ -166,11 +180,16 @@ static int correlate(struct correlation *correlation, const struct correlate_arg
 		     struct ptvm_error *error)
 {
 	const struct collect_watch watch = { show_progress, NULL };
-	int r = correlation_find(correlation, &args->given, &watch, error);
+	int r = args->output ? correlation_can_copy(args->output, error) : 0;
 
+	if (r)
+		return r;
+	r = correlation_find(correlation, &args->given, &watch, error);
 	end_progress();
 	if (!r)
 		r = print(correlation, args->json, error);
+	if (!r)
+		print_unused(&args->given, &correlation->offsets);
 	if (!r && !correlation->offsets.guests.count && !correlation->offsets.no_vmcs)
 		(void)fprintf(stderr, "ptvm correlate: %s: no time stamp of a guest in the trace\n",
 			      correlation->data.path);
@@ -216,33 +235,34 @@ static int run(const struct correlate_args *args, struct ptvm_error *error)
 {
 	struct correlation correlation = { 0 };
 	const char *path = args->input;
+	struct interrupt interrupt;
 	int r = path ? 0 : perf_file_default(&path, error);
 
 	if (!r)
 		r = correlation_open(&correlation, path, error);
-	if (!r && args->undo) {
-		r = undo(&correlation, args, error);
-	} else if (!r) {
-		r = recover(&correlation, args, path, error);
-		if (!r)
-			r = correlate(&correlation, args, error);
+	if (r) {
+		correlation_close(&correlation);
+		return r;
 	}
+	/* not before: what is read may be a pipe that never ends */
+	interrupt_hold(&interrupt);
+	r = args->undo ? undo(&correlation, args, error) : recover(&correlation, args, path, error);
+	if (!r && !args->undo)
+		r = correlate(&correlation, args, error);
 	correlation_close(&correlation);
+	/* what is done is done: a signal that came too late must not make it look undone */
+	if (r < 0)
+		interrupt_release(&interrupt);
 	return r;
 }
 
 int cmd_correlate(int argc, char **argv, struct ptvm_error *error)
 {
 	struct correlate_args args = { 0 };
-	struct interrupt interrupt;
 	int r = parse_options(&args, argc, argv, error);
 
 	if (r)
 		return r;
-	interrupt_hold(&interrupt);
 	r = run(&args, error);
-	/* what is done is done: a signal that came too late must not make it look undone */
-	if (r < 0)
-		interrupt_release(&interrupt);
 	return r == -PTVM_END ? ptvm_fail(error, PTVM_SYSTEM, "interrupted") : r;
 }

@@ -114,11 +114,11 @@ static int open_target(const char *path, bool force, struct ptvm_error *error)
 				 "standard input cannot be changed (use --dry-run)");
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return ptvm_fail_errno(error, "%s: cannot be changed", path);
+		return ptvm_fail_errno(error, "%s: cannot be changed (use -o for a copy)", path);
 	r = force ? 0 : check_rights(fd, path, error);
 	if (r)
 		return r;
-	if (flock(fd, LOCK_EX | LOCK_NB))
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		return ptvm_fail(error, PTVM_SYSTEM, "%s: being changed by another ptvm", path);
 	ret = fd;
 	fd = -1;
@@ -166,6 +166,18 @@ static int copy_and_apply(const struct correlation *correlation, const char *dra
 	return offset_apply(data, &correlation->offsets, &target, ret, error);
 }
 
+int correlation_can_copy(const char *to, struct ptvm_error *error)
+{
+	_cleanup_free_ char *draft = beside(to, ".new");
+
+	if (!draft)
+		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	if (!access(to, F_OK) || !access(draft, F_OK))
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: is there already",
+				 access(to, F_OK) ? draft : to);
+	return 0;
+}
+
 int correlation_copy(const struct correlation *correlation, const char *to,
 		     const struct apply_watch *watch, struct apply_result *ret,
 		     struct ptvm_error *error)
@@ -176,9 +188,9 @@ int correlation_copy(const struct correlation *correlation, const char *to,
 	*ret = (struct apply_result){ 0 };
 	if (!draft)
 		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
-	if (!access(to, F_OK) || !access(draft, F_OK))
-		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: is there already",
-				 access(to, F_OK) ? draft : to);
+	r = correlation_can_copy(to, error);
+	if (r)
+		return r;
 	r = copy_and_apply(correlation, draft, watch, ret, error);
 	if (!r && rename(draft, to))
 		r = ptvm_fail_errno(error, "%s", to);

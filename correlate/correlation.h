@@ -34,6 +34,10 @@ int correlation_apply(const struct correlation *correlation, bool force,
 		      const struct apply_watch *watch, struct apply_result *ret,
 		      struct ptvm_error *error);
 
+/** Whether `to` can be made: -PTVM_BAD_INPUT where it, or the draft of an earlier copy, is there.
+ */
+int correlation_can_copy(const char *to, struct ptvm_error *error);
+
 /** Write a corrected copy into the new directory `to`. */
 int correlation_copy(const struct correlation *correlation, const char *to,
 		     const struct apply_watch *watch, struct apply_result *ret,

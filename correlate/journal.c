@@ -172,7 +172,10 @@ int journal_open(const char *path, struct journal *ret, struct ptvm_error *error
 	if (r)
 		return r;
 	r = journal_read(file, ret, &why);
-	return r ? ptvm_fail(error, PTVM_BAD_INPUT, "%s: %s", path, why.message) : 0;
+	if (!r)
+		return 0;
+	journal_close(ret);
+	return ptvm_fail(error, PTVM_BAD_INPUT, "%s: %s", path, why.message);
 }
 
 int journal_mark(const char *path, enum journal_state state, const struct file_io *io,

@@ -189,6 +189,11 @@ int offset_apply(const struct perf_data *data, const struct tsc_offsets *offsets
 	int r;
 
 	*ret = (struct apply_result){ 0 };
+	/* with the lock: what was read of the file may be from before that run, or from amidst it
+	 */
+	if (!access(target->journal, F_OK))
+		return ptvm_fail(error, PTVM_INCONSISTENT, "%s: corrected by another run meanwhile",
+				 target->path);
 	r = draft(data, offsets, target, ret, error);
 	if (r && r != -PTVM_END && !access(target->journal, F_OK))
 		(void)target->io->remove(target->io, target->journal);

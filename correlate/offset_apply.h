@@ -32,7 +32,8 @@ struct apply_result {
  * Correct the file whose recording is `data`; the target may be a copy of it. When nothing is to be
  * changed no journal is left.
  *
- * Returns 0; -PTVM_END when it was stopped; or an error. The file is unchanged then, unless undoing
+ * Returns 0; -PTVM_END when it was stopped; -PTVM_INCONSISTENT where a journal is there already; or
+ * another error. The file is unchanged then, unless undoing
  * failed as well, which the next run then does.
  */
 int offset_apply(const struct perf_data *data, const struct tsc_offsets *offsets,

@@ -63,14 +63,20 @@ static int read_vcpu(const json_t *vcpu, struct offset_recorded entry, struct of
 	return 0;
 }
 
-/* A name is printed on terminals, which obey what does not print. */
+/* A name is printed on terminals, which obey what does not print: U+0000 to U+001f, U+007f to
+ * U+009f. Names are UTF-8. */
 static char *printable(struct arena *arena, const char *name)
 {
 	char *copy = arena_strndup(arena, name, strlen(name));
 
-	for (char *p = copy; p && *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
+	for (char *p = copy; p && *p; p++) {
+		unsigned char byte = (unsigned char)*p, next = (unsigned char)p[1];
+
+		if (byte < ' ' || byte == 0x7f)
 			*p = '?';
+		else if (byte == 0xc2 && next < 0xa0)
+			p[0] = p[1] = '?';
+	}
 	return copy;
 }
 

@@ -61,30 +61,47 @@ static int copy_file(int from, mode_t mode, const char *to, const struct copy_wa
 	return r == -PTVM_SYSTEM ? ptvm_fail_errno(error, "%s", to) : r;
 }
 
-static int copy_directory(int from, const char *to, int depth, const struct copy_watch *watch,
-			  struct ptvm_error *error);
+/* Owned by the caller; NULL when memory is out. */
+static char *name_of(const char *path, const char *slash, const char *name)
+{
+	char *ret;
 
-/* What is no file and no directory is no part of a recording. */
+	return asprintf(&ret, "%s%s%s", path, slash, name) < 0 ? NULL : ret;
+}
+
+static int copy_directory(int from, mode_t mode, const char *to, int depth,
+			  const struct copy_watch *watch, struct ptvm_error *error);
+
+/* What is no file and no directory is no part of a recording, and not opened: a device may do
+ * things then. A link to a directory may lead up again: one is followed from the recording's own
+ * only. */
 static int copy_entry(int directory, const char *name, const char *to, int depth,
 		      const struct copy_watch *watch, struct ptvm_error *error)
 {
-	_cleanup_close_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	_cleanup_free_ char *path = NULL;
-	struct stat status;
+	_cleanup_free_ char *path = name_of(to, "/", name);
+	_cleanup_close_ int fd = -1;
+	struct stat link, status;
 
-	if (fd < 0 || fstat(fd, &status))
-		return ptvm_fail_errno(error, "%s", name);
-	if (asprintf(&path, "%s/%s", to, name) < 0) {
-		path = NULL;
+	if (!path)
 		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
-	}
-	if (S_ISDIR(status.st_mode))
-		return copy_directory(fd, path, depth + 1, watch, error);
-	return S_ISREG(status.st_mode) ? copy_file(fd, status.st_mode, path, watch, error) : 0;
+
+	if (fstatat(directory, name, &link, AT_SYMLINK_NOFOLLOW) ||
+	    fstatat(directory, name, &status, 0))
+		return ptvm_fail_errno(error, "%s", name);
+	if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+		return 0;
+	if (S_ISLNK(link.st_mode) && S_ISDIR(status.st_mode) && depth)
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: a link to a directory", name);
+	fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return ptvm_fail_errno(error, "%s", name);
+	return S_ISDIR(status.st_mode)
+		       ? copy_directory(fd, status.st_mode, path, depth + 1, watch, error)
+		       : copy_file(fd, status.st_mode, path, watch, error);
 }
 
-static int copy_directory(int from, const char *to, int depth, const struct copy_watch *watch,
-			  struct ptvm_error *error)
+static int copy_directory(int from, mode_t mode, const char *to, int depth,
+			  const struct copy_watch *watch, struct ptvm_error *error)
 {
 	int fd = depth < DEPTH_MAX ? dup(from) : -1;
 	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
@@ -93,7 +110,7 @@ static int copy_directory(int from, const char *to, int depth, const struct copy
 
 	if (depth == DEPTH_MAX)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: directories too deep", to);
-	if (!entries || mkdir(to, 0777)) {
+	if (!entries || mkdir(to, (mode & 0777) | S_IRWXU)) {
 		r = ptvm_fail_errno(error, "%s", to);
 		if (!entries && fd >= 0)
 			(void)close(fd);
@@ -106,24 +123,42 @@ static int copy_directory(int from, const char *to, int depth, const struct copy
 	return r;
 }
 
+/* `data` in the new directory, or what lies beside it by the same name and a suffix. */
+static int copy_single(const char *from, const char *suffix, const char *to,
+		       const struct copy_watch *watch, struct ptvm_error *error)
+{
+	_cleanup_free_ char *source = name_of(from, suffix, "");
+	_cleanup_free_ char *path = name_of(to, "/data", suffix);
+	_cleanup_close_ int fd = -1;
+	struct stat status;
+
+	if (!source || !path)
+		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	if (*suffix && access(source, F_OK))
+		return 0;
+	fd = open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &status))
+		return ptvm_fail_errno(error, "%s", source);
+	return copy_file(fd, status.st_mode, path, watch, error);
+}
+
 int recording_copy(const char *from, const char *to, const struct copy_watch *watch,
 		   struct ptvm_error *error)
 {
+	static const char *const suffixes[] = { "", ".ptvm.json", ".ptvm-undo" };
 	_cleanup_close_ int fd = open(from, O_RDONLY | O_CLOEXEC);
-	_cleanup_free_ char *path = NULL;
 	struct stat status;
+	int r = 0;
 
 	if (fd < 0 || fstat(fd, &status))
 		return ptvm_fail_errno(error, "%s", from);
 	if (S_ISDIR(status.st_mode))
-		return copy_directory(fd, to, 0, watch, error);
+		return copy_directory(fd, status.st_mode, to, 0, watch, error);
 	if (mkdir(to, 0777))
 		return ptvm_fail_errno(error, "%s", to);
-	if (asprintf(&path, "%s/data", to) < 0) {
-		path = NULL;
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
-	}
-	return copy_file(fd, status.st_mode, path, watch, error);
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]) && !r; i++)
+		r = copy_single(from, suffixes[i], to, watch, error);
+	return r;
 }
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)

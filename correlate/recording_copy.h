@@ -13,9 +13,11 @@ struct copy_watch {
 
 /**
  * Copy the files and directories in `from` (links are followed), or one file, which is then called
- * `data`, into the new directory `to`. What was copied is writable by its owner.
+ * `data`, with what ptvm keeps beside it, into the new directory `to`. What was copied is writable
+ * by its owner.
  *
- * Returns 0, -PTVM_SYSTEM, or -PTVM_END when it was stopped; what is there of the copy stays.
+ * Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT (no shape of a recording), or -PTVM_END when it was
+ * stopped; what is there of the copy stays.
  */
 int recording_copy(const char *from, const char *to, const struct copy_watch *watch,
 		   struct ptvm_error *error);

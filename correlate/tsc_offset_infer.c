@@ -10,7 +10,9 @@ static int compare_runs(const void *a, const void *b)
 {
 	const struct tsc_run *x = a, *y = b;
 
-	return (x->first.host > y->first.host) - (x->first.host < y->first.host);
+	if (x->first.host != y->first.host)
+		return x->first.host > y->first.host ? 1 : -1;
+	return (x->queue > y->queue) - (x->queue < y->queue);
 }
 
 /* Join neighbours that agree; returns whether there were any. */
@@ -177,7 +179,7 @@ static uint64_t by_phase(const struct tsc_rough *rough, const struct tsc_phase *
 	int64_t ticks = (int64_t)((__int128)far * config->ctc_d / config->ctc_n);
 	int16_t off = (int16_t)(rough->ctc - phase->ctc - (uint16_t)ticks);
 
-	return phase->host + pt_ctc_to_tsc(config, ticks + off);
+	return phase->host + pt_ctc_to_tsc(config, (int64_t)((uint64_t)ticks + (uint64_t)off));
 }
 
 static struct tsc_segment segment_of_rough(const struct tsc_rough *rough,
@@ -228,6 +230,10 @@ static int infer(struct vmcs_seen *seen, const struct tsc_phase *phase,
 	while (join(seen, tolerance))
 		;
 	guest.outliers = seen->outliers;
+	if (seen->runs.count)
+		guest.queue = seen->runs.items[0].queue;
+	else if (seen->rough.valid)
+		guest.queue = seen->rough.queue;
 	if (!vec_push(&ret->guests, guest))
 		return -PTVM_NO_MEMORY;
 	return add_segments(seen, phase, config, &ret->guests.items[ret->guests.count - 1]);

@@ -38,7 +38,7 @@ struct vmcs_offsets {
 	uint64_t outliers;             /* observations that agreed with no other */
 	uint64_t lost_ticks;           /* observations off by crystal ticks that were lost */
 	uint64_t first_host;           /* about when it was first seen; 0 unknown */
-	size_t queue;                  /* and where */
+	size_t queue;                  /* where the first segment's `host` was; or first_host */
 	bool disagrees;                /* what was recorded is not what the packets show */
 };
 

@@ -308,6 +308,15 @@ int vmcs_table_collect(struct vmcs_table *table, const struct aux_queue *queue, 
 	return finish(table);
 }
 
+/* Which of two queues saw a guest first; the lower one where none knows when. */
+static bool is_earlier(const struct vmcs_seen *a, const struct vmcs_seen *b)
+{
+	if (!a->first_host && !b->first_host)
+		return a->queue < b->queue;
+	return a->first_host && (!b->first_host || a->first_host < b->first_host);
+}
+
+/* Queues come in any order, and it must not show in what they tell together. */
 static int merge_seen(struct vmcs_table *table, const struct vmcs_seen *from)
 {
 	struct vmcs_seen *to;
@@ -319,13 +328,15 @@ static int merge_seen(struct vmcs_table *table, const struct vmcs_seen *from)
 		table->dropped += from->packets;
 	if (r)
 		return r == -PTVM_END ? 0 : r;
-	if (!to->rough.valid)
+	if (from->rough.valid && (!to->rough.valid || from->rough.queue < to->rough.queue))
 		to->rough = from->rough;
 	to->packets += from->packets;
 	to->without_tma += from->without_tma;
 	to->outliers += from->outliers;
-	if (!to->first_host)
+	if (is_earlier(from, to)) {
 		to->first_host = from->first_host;
+		to->queue = from->queue;
+	}
 	return 0;
 }
 
@@ -335,7 +346,7 @@ int vmcs_table_merge(struct vmcs_table *table, const struct vmcs_table *from)
 
 	for (size_t i = 0; i < from->seen.count && !r; i++)
 		r = merge_seen(table, &from->seen.items[i]);
-	if (!table->phase.valid)
+	if (from->phase.valid && (!table->phase.valid || from->phase.host < table->phase.host))
 		table->phase = from->phase;
 	table->packets += from->packets;
 	table->no_vmcs += from->no_vmcs;

@@ -85,7 +85,8 @@ int vmcs_table_collect(struct vmcs_table *table, const struct aux_queue *queue, 
 /** The entry of a VMCS, NULL if it was not seen. */
 struct vmcs_seen *vmcs_table_find(const struct vmcs_table *table, uint64_t vmcs);
 
-/** Take over what another queue tells. Returns 0 or -PTVM_NO_MEMORY. */
+/** Take over what another queue tells; in any order, with the same result. Returns 0 or
+ * -PTVM_NO_MEMORY. */
 int vmcs_table_merge(struct vmcs_table *table, const struct vmcs_table *from);
 
 /** Release everything. */

@@ -263,6 +263,23 @@ static void corrected_time_needs_no_correction(void **state)
 	}
 }
 
+static void what_another_run_corrected_meanwhile_is_left_alone(void **state)
+{
+	struct ptvm_error error = { 0 };
+	struct bench bench;
+
+	set_up(&bench, 1);
+	learn_after(&bench);
+	assert_int_equal(apply(&bench, &file_io_system, NULL), 0);
+	assert_int_equal(apply(&bench, &file_io_system, &error), -PTVM_INCONSISTENT);
+	assert_non_null(strstr(error.message, bench.path));
+	assert_int_equal(state_of(&bench), JOURNAL_DONE);
+	assert_true(is_file(&bench, bench.after));
+	assert_int_equal(undo(&bench, &file_io_system), 0);
+	assert_true(is_file(&bench, bench.before));
+	tear_down(&bench);
+}
+
 static void only_the_payload_of_guest_tsc_packets_changes(void **state)
 {
 	struct bench bench;
@@ -415,6 +432,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(corrected_time_needs_no_correction),
+		cmocka_unit_test(what_another_run_corrected_meanwhile_is_left_alone),
 		cmocka_unit_test(only_the_payload_of_guest_tsc_packets_changes),
 		cmocka_unit_test(a_failing_call_leaves_the_file_as_it_was),
 		cmocka_unit_test(a_death_at_any_call_can_be_undone),

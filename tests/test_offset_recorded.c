@@ -55,6 +55,17 @@ static void vcpus_and_offsets_are_read(void **state)
 	offsets_recorded_free(&recorded);
 }
 
+static void a_name_has_nothing_that_a_terminal_obeys(void **state)
+{
+	const char *text = "{\"machines\": [{\"pid\": 1, \"name\": \"v\\u001bm\\u009b\\u00e9\", "
+			   "\"vcpus\": [{\"index\": 0, \"tid\": 2}]}]}";
+	struct offsets_recorded recorded;
+
+	assert_int_equal(parse(text, &recorded), 0);
+	assert_string_equal(offsets_recorded_find(&recorded, 2)->name, "v?m??\xc3\xa9");
+	offsets_recorded_free(&recorded);
+}
+
 static void what_agrees_is_exact(void **state)
 {
 	struct vmcs_offsets guest = guest_with((uint64_t)-1002);
@@ -136,6 +147,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vcpus_and_offsets_are_read),
+		cmocka_unit_test(a_name_has_nothing_that_a_terminal_obeys),
 		cmocka_unit_test(what_agrees_is_exact),
 		cmocka_unit_test(packets_are_right_against_records),
 		cmocka_unit_test(records_alone_make_segments),

@@ -11,6 +11,7 @@
 
 #include "correlate/tsc_patch.h"
 #include "correlate/vmcs_collect.h"
+#include "decode/base/vec.h"
 #include "tests/flow_bench.h"
 
 /* Offsets inferred from the traces of simulated machines, which know them. */
@@ -286,10 +287,52 @@ static void an_offset_learned_on_one_cpu_holds_on_another(void **state)
 	infer_all(both, 2, &config, &offsets);
 	assert_truth(&vm, &offsets);
 	assert_true(offsets.guests.items[0].packets > 1);
+	assert_int_equal(offsets.guests.items[0].queue, 1);
 	tsc_offsets_free(&offsets);
 	bench_queue_free(&queues[0]);
 	bench_queue_free(&queues[1]);
 	sim_vm_free(&vm);
+}
+
+/* What one queue tells of a guest that it saw at `host`. */
+static void tell(struct vmcs_table *table, size_t queue, uint64_t host)
+{
+	struct vmcs_seen seen = {
+		.vmcs = 7, .queue = queue, .first_host = host, .rough = { true, host, 1, 2, queue }
+	};
+
+	table->phase = (struct tsc_phase){ true, host, (uint16_t)host };
+	assert_true(vec_push(&table->seen, seen));
+}
+
+static void queues_may_come_in_any_order(void **state)
+{
+	static const size_t orders[2][2] = { { 0, 1 }, { 1, 0 } };
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct tsc_pair pair = { 700, 1 };
+		const struct tsc_run run = tsc_run_begin(&pair, TSC_GOOD, 0);
+		struct vmcs_table all = { 0 }, one[2] = { 0 };
+		const struct pt_config config = { 0 };
+		struct tsc_offsets offsets = { 0 };
+
+		tell(&one[0], 0, 700);
+		tell(&one[1], 1, 500);
+		assert_true(vec_push(&one[0].seen.items[0].runs, run));
+		assert_int_equal(vmcs_table_merge(&all, &one[orders[i][0]]), 0);
+		assert_int_equal(vmcs_table_merge(&all, &one[orders[i][1]]), 0);
+		assert_int_equal(all.seen.items[0].queue, 1);
+		assert_int_equal(all.seen.items[0].first_host, 500);
+		assert_int_equal(all.seen.items[0].rough.queue, 0);
+		assert_int_equal(all.phase.host, 500);
+		assert_int_equal(tsc_offset_infer(&all, &config, &offsets), 0);
+		assert_int_equal(offsets.guests.items[0].segments.items[0].host, 700);
+		assert_int_equal(offsets.guests.items[0].queue, 0);
+		tsc_offsets_free(&offsets);
+		vmcs_table_free(&one[0]);
+		vmcs_table_free(&one[1]);
+		vmcs_table_free(&all);
+	}
 }
 
 static void a_change_is_two_segments(void **state)
@@ -459,6 +502,7 @@ int main(void)
 		cmocka_unit_test(cuts_change_nothing),
 		cmocka_unit_test(lost_data_does_no_harm),
 		cmocka_unit_test(an_offset_learned_on_one_cpu_holds_on_another),
+		cmocka_unit_test(queues_may_come_in_any_order),
 		cmocka_unit_test(a_change_is_two_segments),
 		cmocka_unit_test(a_scaled_tsc_has_a_ratio),
 		cmocka_unit_test(translated_time_is_the_hosts),

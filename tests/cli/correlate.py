@@ -113,6 +113,51 @@ def test_a_copy_is_corrected_instead(where):
         equal((copy / "data").read_bytes(), before)
 
 
+def test_where_the_copy_shall_be_is_looked_at_first(where):
+    recording(where)
+    run = correlate("-i", where, "-o", where)
+    equal((run.returncode, run.stdout, run.stderr), (1, "", f"ptvm correlate: {where}: is there already\n"))
+
+
+def test_the_copy_of_a_file_has_what_lies_beside_it(where):
+    data, _ = recording(where, name="perf.data.kvm")
+    before = data.read_bytes()
+    pathlib.Path(f"{data}.ptvm.json").write_text("{}")
+    equal(correlate("-i", data).returncode, 0)
+    with tempfile.TemporaryDirectory() as elsewhere:
+        copy = pathlib.Path(elsewhere) / "copy"
+        equal(correlate("-i", data, "-o", copy).returncode, 0)
+        equal(sorted(os.listdir(copy)), ["data", "data.ptvm-undo", "data.ptvm.json"])
+        equal(correlate("-i", copy, "--undo").returncode, 0)
+        equal((copy / "data").read_bytes(), before)
+
+
+def test_a_copy_has_no_more_than_the_recording(where):
+    recording(where)
+    inside = pathlib.Path(where) / "kcore_dir"
+    inside.mkdir(mode=0o700)
+    (inside / "kcore").symlink_to("../data")
+    os.mkfifo(inside / "pipe")
+    with tempfile.TemporaryDirectory() as elsewhere:
+        copy = pathlib.Path(elsewhere) / "copy"
+        equal(correlate("-i", where, "-o", copy).returncode, 0)
+        equal(os.listdir(copy / "kcore_dir"), ["kcore"])
+        equal(stat.S_IMODE((copy / "kcore_dir").stat().st_mode), 0o700)
+        (inside / "up").symlink_to("..")
+        run = correlate("-i", where, "-o", f"{elsewhere}/other")
+        equal((run.returncode, run.stderr), (1, "ptvm correlate: up: a link to a directory\n"))
+        equal(os.listdir(elsewhere), ["copy"])
+
+
+def test_a_pipe_that_does_not_end_can_be_interrupted(where):
+    data, _ = recording(where)
+    with subprocess.Popen([PTVM, "correlate", "-i", "-", "--dry-run"], stdin=subprocess.PIPE) as run:
+        run.stdin.write(data.read_bytes() + bytes(1 << 20))  # more than a pipe holds: it reads by now
+        run.stdin.flush()
+        run.send_signal(signal.SIGINT)
+        equal(run.wait(timeout=30), -signal.SIGINT)
+
+
 def test_offset_zero_is_nothing_to_do(where):
     data, _ = recording(where, "none")
     before = data.read_bytes()
@@ -143,6 +188,9 @@ def test_what_is_given_is_used(where):
     run = correlate("-i", where, "--tsc-offset=7", "--dry-run")
     equal(offsets(run), [7])
     assert " given " in run.stdout, run.stdout
+    run = correlate("-i", where, "--tsc-offset=7:0x99", "--dry-run")
+    equal((run.returncode, run.stderr),
+          (0, "ptvm correlate: VMCS 0x99: --tsc-offset names it, the trace has no time stamp of it\n"))
 
 
 def test_a_broken_json_is_said(where):
@@ -197,6 +245,7 @@ def test_killed_at_any_time_the_next_run_completes(where):
 def test_mistakes_get_one_sentence(where):
     for args, message in ((["--tsc-offset=x"], "not a TSC offset: x"),
                           (["--undo", "--dry-run"], "--undo goes with -i and -f only"),
+                          (["--undo", "--json"], "--undo goes with -i and -f only"),
                           (["--dry-run", "-o", "x"], "--dry-run and -o exclude each other"),
                           (["file"], "unexpected argument 'file'")):
         run = correlate(*args)
