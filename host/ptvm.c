@@ -137,13 +137,24 @@ static int run_verb(int argc, char **argv)
 	return exit_status(verb->run(argc, argv, &error), verb->name, &error);
 }
 
+/* `word` is the option, by its letter or what may be the beginning of its name. */
+static bool is_option(const char *word, const char *letter, const char *name)
+{
+	return !strcmp(word, letter) || (strlen(word) > 2 && !strncmp(word, name, strlen(word)));
+}
+
+static bool is_help(const char *word)
+{
+	return is_option(word, "-h", "--help") || !strcmp(word, "help");
+}
+
 /* `ptvm help VERB` is `ptvm VERB --help`. */
 static int help(int argc, char **argv)
 {
 	char word[] = "--help";
 	char *ask[] = { argv[1], word, NULL };
 
-	if (argc > 1)
+	if (argc > 1 && !is_help(argv[1]))
 		return run_verb(2, ask);
 	print_help(stdout);
 	return output_status();
@@ -170,16 +181,16 @@ int main(int argc, char **argv)
 
 	/* A closed pipe ends us quietly, also where our parent ignores the signal. */
 	(void)signal(SIGPIPE, SIG_DFL);
-	if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help"))
+	if (is_help(word))
 		return help(argc - 1, argv + 1);
-	if (!strcmp(word, "--version") || !strcmp(word, "-V"))
+	if (is_option(word, "-V", "--version"))
 		return version();
 	if (!strcmp(word, "--complete"))
 		return complete();
 	if (word[0] && word[0] != '-')
 		return run_verb(argc - 1, argv + 1);
 	if (word[0])
-		(void)fprintf(stderr, "ptvm: unknown option: %s\n", word);
+		(void)fprintf(stderr, "ptvm: unknown option: %s; see 'ptvm --help'\n", word);
 	else
 		print_help(stderr);
 	return 2;

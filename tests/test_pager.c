@@ -1,6 +1,9 @@
 #include "decode/base/pager.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +15,8 @@
 
 #include <cmocka.h>
 #include <pty.h>
+
+enum { GO_START = 9, GO_END = 10 }; /* a pipe that a pager may wait for */
 
 /* In a child whose standard output is a terminal: print a line through the pager. */
 static void print_line(const char *command)
@@ -54,6 +59,53 @@ static void a_terminal_is_written_through_the_pager(void **state)
 	assert_paged("sed s/^/paged:/", "paged:line\r\n");
 }
 
+static void *interrupt(void *context)
+{
+	(void)raise(SIGINT);
+	return NULL;
+}
+
+/* In a child: print until that fails, tell why, and let the pager end. */
+static void print_on(int report)
+{
+	struct pager pager = { 0 };
+	struct ptvm_error error = { 0 };
+	pthread_t thread;
+
+	(void)setenv("PTVM_PAGER", "cat >/dev/null; read line <&9", 1);
+	if (pager_start(&pager, &error) < 0 || pthread_create(&thread, NULL, interrupt, NULL))
+		_exit(1);
+	while (write(STDOUT_FILENO, "x", 1) == 1)
+		;
+	if (write(report, &errno, sizeof(errno)) > 0 && write(GO_END, "\n", 1) > 0)
+		(void)pause();
+	_exit(1);
+}
+
+static void an_interrupt_waits_for_the_pager(void **state)
+{
+	int reports[2], go[2], terminal, status, why = 0;
+	pid_t child;
+
+	assert_int_equal(pipe(reports) | pipe(go), 0);
+	child = forkpty(&terminal, NULL, NULL, NULL);
+	assert_true(child >= 0);
+	if (!child) {
+		(void)dup2(go[0], GO_START);
+		(void)dup2(go[1], GO_END);
+		print_on(reports[1]);
+	}
+	(void)close(reports[1]);
+	assert_int_equal(read(reports[0], &why, sizeof(why)), sizeof(why));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(why, EPIPE);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+	(void)close(terminal);
+	(void)close(reports[0]);
+	(void)close(go[0]);
+	(void)close(go[1]);
+}
+
 static void none_runs_where_it_is_empty_or_cat(void **state)
 {
 	assert_paged("", "line\r\n");
@@ -86,6 +138,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_terminal_is_written_through_the_pager),
+		cmocka_unit_test(an_interrupt_waits_for_the_pager),
 		cmocka_unit_test(none_runs_where_it_is_empty_or_cat),
 		cmocka_unit_test(one_that_is_not_there_is_done_without),
 		cmocka_unit_test(none_runs_where_output_is_no_terminal),

@@ -31,10 +31,19 @@ static void run_pager(const char *command, int input)
 	_exit(127);
 }
 
-/* Interrupted: the pager still owns the terminal, so leave only after it. */
+/* Interrupted: the pager still owns the terminal, so leave only after it. Threads that go on
+ * printing meanwhile find that nobody reads, not a descriptor that is closed or became some other
+ * file. */
 static void on_interrupt(int signal_number)
 {
-	(void)close(STDOUT_FILENO);
+	int ends[2];
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (!pipe2(ends, O_CLOEXEC)) {
+		(void)close(ends[0]);
+		(void)dup2(ends[1], STDOUT_FILENO);
+		(void)close(ends[1]);
+	}
 	while (wait(NULL) >= 0 || errno == EINTR)
 		;
 	(void)signal(signal_number, SIG_DFL);

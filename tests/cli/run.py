@@ -54,7 +54,7 @@ def on_terminal(args, **env):
 
 
 def test_help_lists_the_verbs():
-    for args in (["--help"], ["-h"], ["help"]):
+    for args in (["--help"], ["-h"], ["help"], ["--he"], ["help", "help"], ["help", "--help"]):
         run = ptvm(*args)
         equal(run.returncode, 0)
         assert run.stdout.startswith("Usage: ptvm VERB") and "\n  script " in run.stdout, run.stdout
@@ -71,6 +71,7 @@ def test_help_of_a_verb_is_its_option():
 
 def test_version_is_that_of_the_project():
     run = ptvm("--version")
+    equal(ptvm("--vers").stdout, run.stdout)
     text = (PROJECT / "meson.build").read_text()
     equal(run.stdout, "ptvm " + text.split("version: '")[1].split("'")[0] + "\n")
 
@@ -84,7 +85,8 @@ def test_no_verb_gets_the_help():
 def test_mistakes_get_one_sentence():
     refused(["scrpit"], "ptvm: 'scrpit' is not a ptvm command, did you mean 'script'?")
     refused(["zzzzzzzz"], "ptvm: 'zzzzzzzz' is not a ptvm command; see 'ptvm --help'")
-    refused(["--wrong"], "ptvm: unknown option: --wrong")
+    refused(["--wrong"], "ptvm: unknown option: --wrong; see 'ptvm --help'")
+    refused(["--"], "ptvm: unknown option: --; see 'ptvm --help'")
     refused(["script", "--wrong=1"], "ptvm script: unknown option: --wrong")
     refused(["script", "-i"], "ptvm script: option needs an argument: -i")
     refused(["script", "--insn-trace=all"], "ptvm script: invalid argument of --insn-trace: 'all'")
