@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -169,12 +170,15 @@ static int copy_and_apply(const struct correlation *correlation, const char *dra
 int correlation_can_copy(const char *to, struct ptvm_error *error)
 {
 	_cleanup_free_ char *draft = beside(to, ".new");
+	_cleanup_free_ char *copy = strdup(to);
 
-	if (!draft)
+	if (!draft || !copy)
 		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
 	if (!access(to, F_OK) || !access(draft, F_OK))
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: is there already",
 				 access(to, F_OK) ? draft : to);
+	if (access(dirname(copy), W_OK | X_OK))
+		return ptvm_fail_errno(error, "%s", to);
 	return 0;
 }
 

@@ -34,7 +34,9 @@ int correlation_apply(const struct correlation *correlation, bool force,
 		      const struct apply_watch *watch, struct apply_result *ret,
 		      struct ptvm_error *error);
 
-/** Whether `to` can be made: -PTVM_BAD_INPUT where it, or the draft of an earlier copy, is there.
+/**
+ * Whether `to` can be made. Returns 0; -PTVM_BAD_INPUT where it, or the draft of an earlier copy,
+ * is there; -PTVM_SYSTEM where its directory is not, or cannot be written.
  */
 int correlation_can_copy(const char *to, struct ptvm_error *error);
 

@@ -35,12 +35,14 @@ static bool runs_what_is_installed(const struct roots *roots, pid_t pid)
 	return length > 0 && (before < 0 || strcmp(path + before, deleted) != 0);
 }
 
+/* `unreachable` gets why libvirt cannot be asked. */
 static int find_domain(const struct roots *roots, const char *uri, const char *name,
-		       struct trace_machine *machine, struct ptvm_error *error)
+		       struct trace_machine *machine, struct ptvm_error *unreachable,
+		       struct ptvm_error *error)
 {
 	struct domain_link *link = NULL;
 	struct domain domain;
-	int r = domain_link_open(uri, true, &link, NULL);
+	int r = domain_link_open(uri, true, &link, unreachable);
 
 	if (!r)
 		r = domain_find(link, name, &domain, NULL);
@@ -63,11 +65,15 @@ static int find_domain(const struct roots *roots, const char *uri, const char *n
 
 /* A QEMU that was started by hand. */
 static int find_by_command_line(const struct roots *roots, const char *name,
-				struct trace_machine *machine, struct ptvm_error *error)
+				const struct ptvm_error *unreachable, struct trace_machine *machine,
+				struct ptvm_error *error)
 {
 	struct ptvm_error why = { 0 };
 	int r = vm_process_find(roots, name, &machine->vm, &why);
 
+	if (r == -PTVM_NOT_FOUND && unreachable->code)
+		return ptvm_fail(error, PTVM_NOT_FOUND, "%s, and libvirt cannot be asked: %s",
+				 why.message, unreachable->message);
 	if (r == -PTVM_NOT_FOUND)
 		return ptvm_fail(error, PTVM_NOT_FOUND,
 				 "domain '%s' is not known to libvirt, and %s", name, why.message);
@@ -81,10 +87,11 @@ static int find_by_command_line(const struct roots *roots, const char *name,
 int trace_machine_of_domain(const struct roots *roots, const char *uri, const char *name,
 			    struct trace_machine *ret, struct ptvm_error *error)
 {
-	int r = find_domain(roots, uri, name, ret, error);
+	struct ptvm_error unreachable = { 0 };
+	int r = find_domain(roots, uri, name, ret, &unreachable, error);
 
 	if (r && !ret->has_domain)
-		r = find_by_command_line(roots, name, ret, error);
+		r = find_by_command_line(roots, name, &unreachable, ret, error);
 	return r ? r : find_threads(roots, ret, error);
 }
 

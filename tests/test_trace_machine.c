@@ -69,8 +69,8 @@ static void without_libvirt_command_lines_tell(void **state)
 static void a_name_that_nobody_has_is_told(void **state)
 {
 	assert_int_equal(find("other"), -PTVM_NOT_FOUND);
-	assert_string_equal(bench.error.message, "domain 'other' is not known to libvirt, and no "
-						 "process runs a machine called 'other'");
+	assert_non_null(strstr(bench.error.message, "no process runs a machine called 'other', and "
+						    "libvirt cannot be asked: "));
 }
 
 static void a_name_that_two_have_is_told(void **state)

@@ -117,6 +117,9 @@ def test_where_the_copy_shall_be_is_looked_at_first(where):
     recording(where)
     run = correlate("-i", where, "-o", where)
     equal((run.returncode, run.stdout, run.stderr), (1, "", f"ptvm correlate: {where}: is there already\n"))
+    run = correlate("-i", where, "-o", f"{where}/no/copy")
+    equal((run.returncode, run.stdout, run.stderr),
+          (1, "", f"ptvm correlate: {where}/no/copy: No such file or directory\n"))
 
 
 def test_the_copy_of_a_file_has_what_lies_beside_it(where):
