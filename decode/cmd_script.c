@@ -16,7 +16,7 @@
 #include "decode/script_options.h"
 #include "decode/script_setup.h"
 #include "decode/sideband.h"
-#include "decode/timeline.h"
+#include "decode/team.h"
 
 static int parse_options(struct script_args *args, int argc, char **argv, struct ptvm_error *error)
 {
@@ -110,7 +110,7 @@ static int parse_options(struct script_args *args, int argc, char **argv, struct
 
 /* What went wrong, once per kind: the lines about each are in the output where they were asked for.
  */
-static void report_gaps(const struct timeline_result *result)
+static void report_gaps(const struct team_result *result)
 {
 	for (int kind = 0; kind < GAP_KINDS; kind++)
 		if (result->gaps[kind])
@@ -128,7 +128,7 @@ static void report_gaps(const struct timeline_result *result)
 			      result->corrections);
 }
 
-static void report_labels(const struct timeline_result *result)
+static void report_labels(const struct team_result *result)
 {
 	if (result->labels)
 		(void)fprintf(stderr,
@@ -180,7 +180,7 @@ static void report_index(const struct trace_index *index)
 		(void)fprintf(stderr, "ptvm script: %s %s: not used\n", index->path, complaint);
 }
 
-static int check_result(const struct script *script, const struct timeline_result *result,
+static int check_result(const struct script *script, const struct team_result *result,
 			struct ptvm_error *error)
 {
 	const char *path = script->args.pt ? script->args.pt : script->data.path;
@@ -192,8 +192,7 @@ static int check_result(const struct script *script, const struct timeline_resul
 	return ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing could be decoded", path);
 }
 
-static int print_trace(struct script *script, struct timeline_result *result,
-		       struct ptvm_error *error)
+static int print_trace(struct script *script, struct team_result *result, struct ptvm_error *error)
 {
 	const struct timeline_output output = { STDOUT_FILENO, script->args.max_lines,
 						(unsigned)script->args.jobs };
@@ -204,12 +203,11 @@ static int print_trace(struct script *script, struct timeline_result *result,
 	r = open_index(script, error);
 	if (r)
 		return r;
-	r = timeline_print(script->queues, script->queue_count, &script->print, &output, result,
-			   error);
+	r = team_print(script->queues, script->queue_count, &script->print, &output, result, error);
 	/* no failure: a folder that cannot be written, a full disk */
 	(void)trace_index_save(&script->index, &unsaved);
 	if (r == -PTVM_SYSTEM && error->sys_errno == EPIPE) {
-		*result = (struct timeline_result){ 0 };
+		*result = (struct team_result){ 0 };
 		return 0;
 	}
 	return r ? r : check_result(script, result, error);
@@ -218,7 +216,7 @@ static int print_trace(struct script *script, struct timeline_result *result,
 /* What there is to say is said when the pager, which has the terminal, was left. */
 static int run(struct script *script, struct ptvm_error *error)
 {
-	struct timeline_result result = { 0 };
+	struct team_result result = { 0 };
 	struct pager pager = { 0 };
 	int r;
 

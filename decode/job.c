@@ -3,66 +3,84 @@
 #include <stdlib.h>
 
 #include "decode/base/error.h"
-#include "decode/base/vec.h"
 
 enum { TEXT_ITEMS = 1024 }; /* of a batch, where each may be many lines */
 
-static void begin(struct job *job, const struct print_config *print, const struct flow_code *where,
-		  bool gaps_only)
+void job_init(struct job *job, struct printer *printer)
 {
+	job->next = NULL;
+	job->printer = printer;
+	job->chunks.first = NULL;
+	job->begun = false;
+	job->state = JOB_WAITING;
+}
+
+static void begin(struct job *job, const struct worker *worker, const struct flow_code *where)
+{
+	const struct print_config *print = worker->print;
+
 	job->begun = true;
-	pt_flow_init(&job->flow, &job->segment, print->pt, where, gaps_only);
+	pt_flow_init(&job->flow, &job->segment, print->pt, where, worker->gaps_only);
 	job->flow.quick = print->itrace.quick > 2 ? 2 : (uint8_t)print->itrace.quick;
-	job->batch.room = gaps_only ? FLOW_BATCH : FLOW_MARGIN + TEXT_ITEMS;
 	if (job->printer)
 		return;
 	job->printer = &job->own;
 	printer_init(&job->own, print, job->segment.queue, where);
 }
 
-int job_run(struct job *job, const struct print_config *print, const struct flow_code *where,
-	    bool gaps_only)
+/* Blocks are of the thread that looked them up. */
+static void forget_blocks(struct job *job)
+{
+	job->flow.block = NULL;
+	job->printer->space = NULL;
+}
+
+static int fill(struct job *job, struct worker *worker)
 {
 	int r = 0;
 
-	if (!job->begun)
-		begin(job, print, where, gaps_only);
-	/* blocks are of the thread that looked them up */
-	job->flow.where = *where;
-	job->flow.block = NULL;
-	job->printer->where = *where;
-	job->printer->space = NULL;
-	while (!r && job->printer->out.size < job->chunk_bytes) {
-		r = pt_flow_run(&job->flow, &job->batch);
-		printer_print(job->printer, &job->batch);
-		if (!code_is_full(where->code))
+	while (!r && job->printer->out.size < worker->chunk_bytes) {
+		r = pt_flow_run(&job->flow, &worker->batch);
+		printer_print(job->printer, &worker->batch);
+		if (!code_is_full(&worker->code))
 			continue;
-		job->flow.block = NULL;
-		job->printer->space = NULL;
-		code_trim(where->code);
+		forget_blocks(job);
+		code_trim(&worker->code);
 	}
 	return r;
 }
 
-void job_publish(struct job *job)
+int job_run(struct job *job, struct worker *worker, const struct flow_code *where,
+	    struct chunk *chunk)
 {
-	struct chunk empty = job->chunk;
+	struct flow_code own = *where;
+	int r;
 
-	empty.text.size = 0;
-	empty.runs.count = 0;
-	job->chunk = (struct chunk){ job->printer->out, job->printer->runs };
-	job->printer->out = empty.text;
-	job->printer->runs = empty.runs;
-	job->full = true;
+	own.code = &worker->code;
+	if (!job->begun)
+		begin(job, worker, &own);
+	forget_blocks(job);
+	job->flow.where = job->printer->where = own;
+	worker->batch.room = worker->gaps_only ? FLOW_BATCH : FLOW_MARGIN + TEXT_ITEMS;
+	job->printer->out = chunk->text;
+	job->printer->runs = chunk->runs;
+	r = fill(job, worker);
+	chunk->text = job->printer->out;
+	chunk->runs = job->printer->runs;
+	job->printer->out = (struct text){ 0 };
+	job->printer->runs = (struct print_runs){ 0 };
+	return r;
+}
+
+uint64_t job_time(const struct job *job)
+{
+	return job->begun ? job->flow.clock.now : job->segment.clock.now;
 }
 
 void job_free(struct job *job)
 {
-	if (!job)
-		return;
 	if (job->printer == &job->own)
 		printer_free(&job->own);
-	text_free(&job->chunk.text);
-	vec_free(&job->chunk.runs);
+	chunk_list_free(&job->chunks);
 	free(job);
 }

@@ -4,19 +4,14 @@
 
 #include <stdbool.h>
 
+#include "decode/chunk.h"
 #include "decode/printer.h"
 #include "decode/pt_flow.h"
 #include "decode/pt_segment.h"
 
-/** Lines that are done, and their times. */
-struct chunk {
-	struct text text;
-	struct print_runs runs;
-};
-
 enum job_state {
-	JOB_WAITING, /* for a thread: it has not begun, or its chunk was taken */
-	JOB_RUNNING,
+	JOB_WAITING, /* for a thread */
+	JOB_RUNNING, /* a thread has it */
 	JOB_ENDED,
 };
 
@@ -24,28 +19,37 @@ struct job {
 	struct job *next; /* the segment after this one in its queue */
 	struct pt_segment segment;
 	struct pt_flow flow;
-	struct flow_batch batch;
-	struct printer own; /* unless lines depend on those of the segment before */
-	struct printer *printer;
-	struct chunk chunk; /* for the merger, while `full` */
-	size_t chunk_bytes; /* of text that a chunk should have */
-	bool begun, full;
+	struct printer own;
+	struct printer *printer;  /* `own`, unless lines depend on those of the segment before */
+	struct chunk_list chunks; /* done, and not yet on their way out */
+	bool begun;
 	enum job_state state;
 };
 
+/** What a thread that runs jobs has for itself. */
+struct worker {
+	const struct print_config *print;
+	bool gaps_only;     /* see pt_flow_init() */
+	size_t chunk_bytes; /* of text, that a chunk should have */
+	struct code code;
+	struct flow_batch batch;
+};
+
+/** Begin with a job whose segment is set; `printer`: of the queue, or NULL for its own. */
+void job_init(struct job *job, struct printer *printer);
+
 /**
- * Decode on with a thread's code until there is a chunk to give, or the segment has ended.
+ * Decode on until a chunk, empty at first, is full or the segment has ended.
  *
- * @where      of the job's queue; its code is that of the calling thread
- * @gaps_only  see pt_flow_init()
+ * @where  of the job's queue; its code is the worker's
  *
  * Returns 0 with more to come, or -PTVM_END.
  */
-int job_run(struct job *job, const struct print_config *print, const struct flow_code *where,
-	    bool gaps_only);
+int job_run(struct job *job, struct worker *worker, const struct flow_code *where,
+	    struct chunk *chunk);
 
-/** Hand the lines so far over to job->chunk, which must have been taken. */
-void job_publish(struct job *job);
+/** When its next lines are, about; in TSC ticks. */
+uint64_t job_time(const struct job *job);
 
-/** Release what a job holds, and itself; accepts NULL. */
+/** Release what a job holds, and itself. */
 void job_free(struct job *job);

@@ -10,6 +10,7 @@
 #include "decode/base/bytes.h"
 #include "decode/block_text.h"
 #include "decode/call_stack.h"
+#include "decode/chunk.h"
 #include "decode/machine.h"
 #include "decode/pt_flow.h"
 #include "decode/script_options.h"
@@ -44,17 +45,6 @@ struct print_config {
 	struct bytes mapping;         /* of the file that has the trace; empty: it is in memory */
 	struct trace_index *index;    /* of the recording, used and made better; NULL none */
 	uint64_t segment_bytes; /* of trace that is decoded in one go; 0: what fits the output */
-};
-
-/** Lines that share a time: those from the former run's end up to `end` in the text. */
-struct print_run {
-	uint64_t time_ns;
-	size_t end;
-};
-
-struct print_runs {
-	struct print_run *items;
-	size_t count, room;
 };
 
 enum { BRANCH_LEADS = 16 };

@@ -1,6 +1,7 @@
 #include "decode/team.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "decode/aux_pages.h"
 #include "decode/base/error.h"
@@ -9,12 +10,13 @@
 
 enum {
 	/* Trace bytes that a segment has at least: text is some hundred times as much. */
-	TEXT_SEGMENT_BYTES = 32 << 10,
+	TEXT_SEGMENT_BYTES = 8 << 10,
 	GAPS_SEGMENT_BYTES = 256 << 10,
-	JOBS_PER_THREAD = 2, /* in each lane, beside the one that is merged */
+	JOBS_PER_THREAD = 2, /* in each lane, beside the one whose lines are next */
+	JOBS_MAX = 1024,     /* in all lanes, if they are not more */
 	/* Memory of all lanes and threads together. */
 	TEXT_BYTES = 32 << 20,
-	CHUNK_BYTES = 1 << 20,
+	CHUNK_BYTES = 256 << 10, /* stays in the cache of the thread that makes it and writes it */
 	CODE_BYTES = 128 << 20,
 };
 
@@ -34,42 +36,6 @@ static bool is_about_gaps(const struct itrace *itrace)
 	       !itrace->transactions && !itrace->ptwrites && !itrace->power && !itrace->interrupts;
 }
 
-/* The next segment of a lane as a job, NULL at its end. Without the lock: `walking` is set. */
-static struct job *cut(struct team *team, struct lane *lane)
-{
-	struct job *job = malloc(sizeof(*job)); /* its large parts are set before they are used */
-
-	if (!job) {
-		team->out_of_memory = true;
-		return NULL;
-	}
-	if (timed_walk_next(&lane->walk, &job->segment)) {
-		free(job);
-		return NULL;
-	}
-	job->next = NULL;
-	job->begun = job->full = false;
-	job->chunk_bytes = team->chunk_bytes;
-	job->state = JOB_WAITING;
-	job->printer = team->in_order ? &lane->printer : NULL;
-	job->chunk = (struct chunk){ .runs = { 0 } };
-	return job;
-}
-
-static void append(struct lane *lane, struct job *job)
-{
-	if (!job) {
-		lane->walked = true;
-		return;
-	}
-	if (lane->last)
-		lane->last->next = job;
-	else
-		lane->first = job;
-	lane->last = job;
-	lane->jobs++;
-}
-
 static void add_up(struct team *team, struct job *job)
 {
 	for (int kind = 0; kind < GAP_KINDS; kind++) {
@@ -80,135 +46,6 @@ static void add_up(struct team *team, struct job *job)
 	team->translated += job->flow.clock.translated - job->segment.clock.translated;
 	team->corrections += job->flow.clock.corrections - job->segment.clock.corrections;
 	label_list_add(&team->labels, &job->flow.patches);
-}
-
-/* Run a job, without the lock, as far as there is room for its lines. */
-static int run(struct team *team, struct lane *lane, struct job *job, struct code *code)
-{
-	struct flow_code where = lane->where;
-	int r;
-
-	where.code = code;
-	r = job_run(job, team->print, &where, team->gaps_only);
-	if (r)
-		aux_pages_release_trace(&team->print->mapping, job->segment.queue,
-					job->segment.from, job->segment.to);
-	return r;
-}
-
-/* With the lock: what has come of a run. */
-static void put_back(struct team *team, struct job *job, int r)
-{
-	job_publish(job);
-	job->state = r ? JOB_ENDED : JOB_WAITING;
-	if (r)
-		add_up(team, job);
-}
-
-static bool can_run(const struct job *job)
-{
-	return job->state == JOB_WAITING && !job->full;
-}
-
-static bool can_walk(const struct team *team, const struct lane *lane)
-{
-	return !lane->walking && !lane->walked && lane->jobs < team->lane_jobs;
-}
-
-/* What is most urgent, with the lock: lines that the merger waits for, then a lane without jobs,
- * then what comes next in any lane. A lane without a job is one to walk. */
-static struct lane *pick(struct team *team, struct job **ret)
-{
-	struct lane *walk = NULL, *next = NULL;
-	struct job *next_job = NULL;
-
-	for (size_t i = 0; i < team->lane_count; i++) {
-		struct lane *lane = &team->lanes[i];
-		struct job *job = lane->first;
-
-		*ret = job;
-		if (job ? can_run(job) : can_walk(team, lane))
-			return lane;
-		while (job && !can_run(job))
-			job = job->next;
-		if (job && !next) {
-			next = lane;
-			next_job = job;
-		}
-		if (can_walk(team, lane) && (!walk || lane->jobs < walk->jobs))
-			walk = lane;
-	}
-	*ret = next_job;
-	return next ? next : walk;
-}
-
-static void walk_on(struct team *team, struct lane *lane)
-{
-	struct job *job;
-
-	lane->walking = true;
-	pthread_mutex_unlock(&team->lock);
-	job = cut(team, lane);
-	pthread_mutex_lock(&team->lock);
-	lane->walking = false;
-	append(lane, job);
-}
-
-static void run_on(struct team *team, struct lane *lane, struct job *job, struct code *code)
-{
-	int r;
-
-	job->state = JOB_RUNNING;
-	pthread_mutex_unlock(&team->lock);
-	r = run(team, lane, job, code);
-	pthread_mutex_lock(&team->lock);
-	put_back(team, job, r);
-}
-
-/* A thread's code, of which all together must fit in memory. */
-static void init_code(const struct team *team, struct code *code)
-{
-	code_init(code, team->print->machines);
-	if (team->thread_count && code->most_bytes > CODE_BYTES / team->thread_count)
-		code->most_bytes = CODE_BYTES / team->thread_count;
-}
-
-static void *work(void *context)
-{
-	struct team *team = context;
-	struct code code;
-
-	pthread_mutex_lock(&team->lock);
-	init_code(team, &code);
-	while (!team->stop) {
-		struct job *job;
-		struct lane *lane = pick(team, &job);
-
-		if (!lane) {
-			pthread_cond_wait(&team->work, &team->lock);
-			continue;
-		}
-		if (job)
-			run_on(team, lane, job, &code);
-		else
-			walk_on(team, lane);
-		pthread_cond_broadcast(&team->work);
-		pthread_cond_signal(&team->lines);
-	}
-	pthread_mutex_unlock(&team->lock);
-	code_free(&code);
-	return NULL;
-}
-
-/* The merger's own thread does what it needs. */
-static void work_for(struct team *team, struct lane *lane)
-{
-	struct job *job = lane->first;
-
-	if (!job)
-		append(lane, cut(team, lane));
-	else
-		put_back(team, job, run(team, lane, job, &team->code));
 }
 
 static void drop_first(struct lane *lane)
@@ -222,30 +59,247 @@ static void drop_first(struct lane *lane)
 	job_free(job);
 }
 
-const struct chunk *team_lines(struct team *team, struct lane *lane)
+/* An empty chunk; NULL when memory is out. */
+static struct chunk *take_chunk(struct team *team)
 {
-	const struct chunk *chunk = NULL;
+	struct chunk *chunk = chunk_list_pop(&team->chunks);
 
-	pthread_mutex_lock(&team->lock);
-	while (!chunk && !team->out_of_memory && (lane->first || !lane->walked)) {
+	if (!chunk)
+		chunk = chunk_new(team->chunk_bytes);
+	if (chunk)
+		team->chunk_count++;
+	else
+		team->out_of_memory = team->stop = true;
+	return chunk;
+}
+
+/* The last one is taken first again: it is still in the cache. */
+static void give_back(struct team *team, struct chunk *chunk)
+{
+	chunk->text.size = 0;
+	chunk->runs.count = 0;
+	chunk->next = team->chunks.first;
+	team->chunks.first = chunk;
+	team->chunk_count--;
+}
+
+/* What is done of a lane is to be written next. */
+static void hand_over(struct team *team, struct lane *lane)
+{
+	struct timeline_lane *to = &team->timeline.lanes[lane - team->lanes];
+
+	while (lane->first) {
 		struct job *job = lane->first;
 
-		if (job && job->full && lane->run < job->chunk.runs.count) {
-			chunk = &job->chunk;
-		} else if (job && job->full) {
-			job->full = false;
-			lane->run = 0;
-			if (job->state == JOB_ENDED)
-				drop_first(lane);
-			pthread_cond_broadcast(&team->work);
-		} else if (!team->thread_count) {
-			work_for(team, lane);
-		} else {
-			pthread_cond_wait(&team->lines, &team->lock);
+		chunk_list_join(&to->chunks, &job->chunks);
+		if (job->state != JOB_ENDED)
+			break;
+		drop_first(lane);
+	}
+	to->ended = lane->walked && !lane->first;
+}
+
+static bool can_write(struct team *team)
+{
+	if (team->stop)
+		return false;
+	for (size_t i = 0; i < team->lane_count; i++)
+		hand_over(team, &team->lanes[i]);
+	return timeline_is_ready(&team->timeline);
+}
+
+/* Write what comes next, but where another thread is at it: it will write this, too. */
+static void write_lines(struct team *team)
+{
+	struct timeline *timeline = &team->timeline;
+	struct chunk *chunk;
+
+	if (team->writing)
+		return;
+	team->writing = true;
+	while (can_write(team)) {
+		pthread_mutex_unlock(&team->lock);
+		team->written = timeline_write(timeline, team->error);
+		pthread_mutex_lock(&team->lock);
+		while ((chunk = chunk_list_pop(&timeline->done)))
+			give_back(team, chunk);
+		if (team->written || timeline->full)
+			team->stop = true;
+	}
+	team->writing = false;
+}
+
+static struct job *first_waiting(const struct lane *lane)
+{
+	struct job *job = lane->first;
+
+	while (job && job->state != JOB_WAITING)
+		job = job->next;
+	return job;
+}
+
+static bool can_walk(const struct team *team, const struct lane *lane)
+{
+	return !lane->walking && !lane->walked && lane->jobs < team->lane_jobs;
+}
+
+/* Whether nothing can be written for want of what this job of the lane, or its next one, has. */
+static bool is_missed(const struct team *team, const struct lane *lane, const struct job *job)
+{
+	return job == lane->first && !team->writing &&
+	       !team->timeline.lanes[lane - team->lanes].chunks.first;
+}
+
+/* What to do next: what is missed, otherwise what comes first in time, as long as there is memory
+ * for it. A lane without a job is one to walk. */
+static struct lane *pick(struct team *team, struct job **ret)
+{
+	bool missed = false, has_room = team->chunk_count < team->chunks_max;
+	struct lane *best = NULL;
+	uint64_t best_time = 0;
+
+	for (size_t i = 0; i < team->lane_count; i++) {
+		struct lane *lane = &team->lanes[i];
+		struct job *job = first_waiting(lane);
+		uint64_t time = job ? job_time(job) : lane->walk.walk.segment.clock.now;
+		bool is_better;
+
+		if (!job && !can_walk(team, lane))
+			continue;
+		if (is_missed(team, lane, job))
+			is_better = !missed || time < best_time;
+		else
+			is_better = !missed && has_room && (!best || time < best_time);
+		if (!is_better)
+			continue;
+		missed = is_missed(team, lane, job);
+		best = lane;
+		best_time = time;
+		*ret = job;
+	}
+	return best;
+}
+
+static void append(struct lane *lane, struct job *job)
+{
+	if (lane->last)
+		lane->last->next = job;
+	else
+		lane->first = job;
+	lane->last = job;
+	lane->jobs++;
+}
+
+/* The next segment of a lane becomes a job. */
+static void walk_on(struct team *team, struct lane *lane)
+{
+	struct job *job = malloc(sizeof(*job)); /* its parts are set before they are used */
+	int r;
+
+	if (!job) {
+		team->out_of_memory = team->stop = true;
+		return;
+	}
+	lane->walking = true;
+	pthread_mutex_unlock(&team->lock);
+	r = timed_walk_next(&lane->walk, &job->segment);
+	pthread_mutex_lock(&team->lock);
+	lane->walking = false;
+	lane->walked = r;
+	if (r) {
+		free(job);
+		return;
+	}
+	job_init(job, team->in_order ? &lane->printer : NULL);
+	append(lane, job);
+}
+
+static void run_on(struct team *team, struct lane *lane, struct job *job, struct worker *worker)
+{
+	struct chunk *chunk = take_chunk(team);
+	int r;
+
+	if (!chunk)
+		return;
+	job->state = JOB_RUNNING;
+	pthread_mutex_unlock(&team->lock);
+	r = job_run(job, worker, &lane->where, chunk);
+	if (r)
+		aux_pages_release_trace(&team->print->mapping, job->segment.queue,
+					job->segment.from, job->segment.to);
+	pthread_mutex_lock(&team->lock);
+	if (chunk->text.failed)
+		team->out_of_memory = team->stop = true;
+	if (chunk->runs.count)
+		chunk_list_push(&job->chunks, chunk);
+	else
+		give_back(team, chunk);
+	job->state = r ? JOB_ENDED : JOB_WAITING;
+	if (r)
+		add_up(team, job);
+}
+
+/* A thread's code, of which all together must fit in memory. */
+static void worker_init(struct worker *worker, const struct team *team)
+{
+	worker->print = team->print;
+	worker->gaps_only = team->gaps_only;
+	worker->chunk_bytes = team->chunk_bytes;
+	code_init(&worker->code, team->print->machines);
+	if (worker->code.most_bytes > CODE_BYTES / team->threads)
+		worker->code.most_bytes = CODE_BYTES / team->threads;
+}
+
+static bool is_over(const struct team *team)
+{
+	for (size_t i = 0; !team->stop && i < team->lane_count; i++)
+		if (!team->lanes[i].walked || team->lanes[i].first)
+			return false;
+	return true;
+}
+
+static void *work(void *context)
+{
+	struct team *team = context;
+	struct worker worker;
+	struct lane *lane;
+	struct job *job;
+
+	worker_init(&worker, team);
+	pthread_mutex_lock(&team->lock);
+	while (!is_over(team)) {
+		lane = pick(team, &job);
+		if (!lane) {
+			pthread_cond_wait(&team->work, &team->lock);
+			continue;
 		}
+		if (job)
+			run_on(team, lane, job, &worker);
+		else
+			walk_on(team, lane);
+		write_lines(team);
+		pthread_cond_broadcast(&team->work);
 	}
 	pthread_mutex_unlock(&team->lock);
-	return chunk;
+	code_free(&worker.code);
+	return NULL;
+}
+
+int team_run(struct team *team, struct ptvm_error *error)
+{
+	pthread_t threads[TEAM_THREADS_MAX];
+	unsigned count = 0;
+
+	team->error = error;
+	while (count + 1 < team->threads && !pthread_create(&threads[count], NULL, work, team))
+		count++;
+	work(team);
+	while (count)
+		pthread_join(threads[--count], NULL);
+	write_lines(team); /* without lanes there may be records */
+	if (team->out_of_memory)
+		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	return team->written;
 }
 
 static uint64_t segment_bytes(const struct team *team)
@@ -282,46 +336,41 @@ static int init_lane(struct team *team, struct lane *lane, const struct aux_queu
 }
 
 /* With many lanes each has fewer jobs, and at last shorter text. */
-static void share_memory(struct team *team, unsigned threads)
+static void share_memory(struct team *team)
 {
 	size_t lanes = team->lane_count ? team->lane_count : 1;
-	size_t chunks = TEXT_BYTES / CHUNK_BYTES / lanes;
 
-	team->lane_jobs = 1 + JOBS_PER_THREAD * threads;
-	if (team->lane_jobs > chunks)
-		team->lane_jobs = chunks ? (unsigned)chunks : 1;
-	team->chunk_bytes = chunks ? CHUNK_BYTES : TEXT_BYTES / lanes;
+	team->lane_jobs = 1 + JOBS_PER_THREAD * team->threads;
+	if (team->lane_jobs > JOBS_MAX / lanes)
+		team->lane_jobs = lanes < JOBS_MAX ? (unsigned)(JOBS_MAX / lanes) : 1;
+	team->chunk_bytes = TEXT_BYTES / 2 / lanes;
+	if (team->chunk_bytes > CHUNK_BYTES)
+		team->chunk_bytes = CHUNK_BYTES;
+	team->chunks_max = (unsigned)(TEXT_BYTES / (team->chunk_bytes + 1));
 }
 
-static int start_threads(struct team *team, unsigned threads)
+static unsigned thread_count(const struct team *team, unsigned wanted)
 {
-	if (threads > TEAM_THREADS_MAX)
-		threads = TEAM_THREADS_MAX;
-	share_memory(team, threads);
-	if (threads <= 1 || team->in_order)
-		return 0;
-	pthread_mutex_lock(&team->lock); /* they begin when their number is known */
-	while (team->thread_count < threads &&
-	       !pthread_create(&team->threads[team->thread_count], NULL, work, team))
-		team->thread_count++;
-	pthread_mutex_unlock(&team->lock);
-	return 0;
+	if (team->in_order || !wanted)
+		return 1;
+	return wanted < TEAM_THREADS_MAX ? wanted : TEAM_THREADS_MAX;
 }
 
 int team_init(struct team *team, const struct aux_queue *queues, size_t count,
-	      const struct print_config *print, unsigned threads)
+	      const struct print_config *print, const struct timeline_output *output)
 {
 	struct pt_offsets offsets;
+	size_t room = count ? count : 1;
 
 	*team = (struct team){ .print = print };
 	team->gaps_only = is_about_gaps(&print->itrace);
 	team->in_order = needs_order(print);
+	team->threads = thread_count(team, output->threads);
 	pthread_mutex_init(&team->lock, NULL);
 	pthread_cond_init(&team->work, NULL);
-	pthread_cond_init(&team->lines, NULL);
-	code_init(&team->code, print->machines);
-	team->lanes = calloc(count ? count : 1, sizeof(*team->lanes));
-	if (!team->lanes || pt_offsets_learn(queues, count, print->pt, &print->mapping, &offsets))
+	team->lanes = calloc(room, sizeof(*team->lanes));
+	if (!team->lanes || timeline_init(&team->timeline, room, print, output) ||
+	    pt_offsets_learn(queues, count, print->pt, &print->mapping, &offsets))
 		return -PTVM_NO_MEMORY;
 	patch_lessons_init(&team->lessons, print->pt, print->machines, &offsets);
 	for (size_t i = 0; i < count; i++) {
@@ -329,33 +378,56 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 
 		if (queues[i].cpu >= 0 && !number_ranges_has(&print->cpus, queues[i].cpu))
 			continue;
-		team->lane_count++;
+		team->timeline.lane_count = ++team->lane_count;
 		init_walk(team, &lane->walk, queues, i, &offsets);
 		if (init_lane(team, lane, &queues[i]))
 			return -PTVM_NO_MEMORY;
 	}
-	return start_threads(team, threads);
+	share_memory(team);
+	return 0;
 }
 
 void team_free(struct team *team)
 {
 	if (!team->print)
 		return;
-	pthread_mutex_lock(&team->lock);
-	team->stop = true;
-	pthread_cond_broadcast(&team->work);
-	pthread_mutex_unlock(&team->lock);
-	for (unsigned i = 0; i < team->thread_count; i++)
-		pthread_join(team->threads[i], NULL);
 	for (size_t i = 0; i < team->lane_count; i++) {
 		while (team->lanes[i].first)
 			drop_first(&team->lanes[i]);
 		printer_free(&team->lanes[i].printer);
 	}
 	free(team->lanes);
+	chunk_list_free(&team->chunks);
+	timeline_free(&team->timeline);
 	patch_lessons_free(&team->lessons);
-	code_free(&team->code);
-	pthread_cond_destroy(&team->lines);
 	pthread_cond_destroy(&team->work);
 	pthread_mutex_destroy(&team->lock);
+}
+
+static void get_result(const struct team *team, struct team_result *ret)
+{
+	memcpy(ret->gaps, team->gaps, sizeof(ret->gaps));
+	ret->insns = team->insns;
+	ret->lines = team->timeline.lines;
+	ret->corrections = team->corrections;
+	ret->translated = team->translated;
+	ret->labels = team->labels.count;
+	ret->first_label = label_list_lowest(&team->labels);
+}
+
+int team_print(const struct aux_queue *queues, size_t count, const struct print_config *print,
+	       const struct timeline_output *output, struct team_result *ret,
+	       struct ptvm_error *error)
+{
+	struct team team;
+	int r;
+
+	*ret = (struct team_result){ 0 };
+	for (size_t i = 0; i < count; i++)
+		ret->bytes += queues[i].size;
+	r = team_init(&team, queues, count, print, output);
+	r = r ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : team_run(&team, error);
+	get_result(&team, ret);
+	team_free(&team);
+	return r;
 }

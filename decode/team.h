@@ -1,5 +1,5 @@
-/* Threads that decode the segments of all queues, and hand their lines over in the order of each
- * queue. What comes out does not depend on how many threads there are. */
+/* Threads that decode the segments of all queues, and write their lines in order of host time. What
+ * comes out does not depend on how many threads there are. */
 #pragma once
 
 #include <pthread.h>
@@ -10,10 +10,11 @@
 #include "decode/label_list.h"
 #include "decode/patch_lessons.h"
 #include "decode/timed_walk.h"
+#include "decode/timeline.h"
 
 enum { TEAM_THREADS_MAX = 64 };
 
-/** One queue: cut into segments in order, decoded out of order, merged in order. */
+/** One queue: cut into segments in order, decoded out of order, written in order. */
 struct lane {
 	struct timed_walk walk;
 	struct flow_code where; /* without code */
@@ -21,47 +22,64 @@ struct lane {
 	struct job *first, *last;
 	unsigned jobs;
 	bool walking, walked; /* a thread cuts the next segment; there is none after the last job */
-	size_t run;           /* of the first job's chunk, the next for the merger */
 };
 
 struct team {
 	const struct print_config *print;
 	struct lane *lanes;
 	size_t lane_count;
-	struct code code; /* of the calling thread, where it does the work */
-	pthread_t threads[TEAM_THREADS_MAX];
-	unsigned thread_count; /* 0: the calling thread does the work when it needs lines */
-	unsigned lane_jobs;    /* that a lane may have at a time */
-	size_t chunk_bytes;    /* of text that a job hands over at a time */
+	unsigned threads;
+	unsigned lane_jobs; /* that a lane may have at a time */
 	pthread_mutex_t lock;
-	pthread_cond_t work, lines; /* there may be some */
+	pthread_cond_t work; /* there may be some, or it is over */
 	bool stop, gaps_only, in_order, out_of_memory;
+	/* The lines that come next go out by the thread that made them, or another that is just
+	 * writing. */
+	bool writing;
+	struct timeline timeline;         /* of the thread that is writing */
+	struct ptvm_error *error;         /* why lines could not be written */
+	int written;                      /* what came of that */
+	struct chunk_list chunks;         /* that are free */
+	size_t chunk_bytes;               /* of text that a chunk should have */
+	unsigned chunk_count, chunks_max; /* not free; of which there may be more only in need */
 	/* of segments that are done */
 	uint64_t gaps[GAP_KINDS], insns, corrections, translated;
 	struct label_list labels;
 	struct patch_lessons lessons;
 };
 
+/** What came of it. */
+struct team_result {
+	uint64_t gaps[GAP_KINDS];
+	uint64_t insns, lines, bytes; /* bytes of trace */
+	uint64_t corrections;         /* times held back from running backwards */
+	uint64_t translated;          /* TSCs of guests that are not the host's */
+	uint64_t labels, first_label; /* jump labels found changed, and the lowest address */
+};
+
 /**
- * Begin with the queues that the options want. Threads start at once.
- *
- * @threads  1: none beside the caller's
+ * Begin with the queues that the options want.
  *
  * Everything named must outlive the team. Returns 0 or -PTVM_NO_MEMORY; team_free() in any case.
  */
 int team_init(struct team *team, const struct aux_queue *queues, size_t count,
-	      const struct print_config *print, unsigned threads);
+	      const struct print_config *print, const struct timeline_output *output);
+
+/** Decode and write. Returns as timeline_write() does. */
+int team_run(struct team *team, struct ptvm_error *error);
+
+/** Release everything; accepts zeroes. */
+void team_free(struct team *team);
 
 /**
- * Wait until the lane's next lines are there.
+ * Decode the queues and write their lines.
  *
- * Returns the chunk, of which the lane's `run` is the next; NULL when the queue has ended (or
- * memory: see `out_of_memory`). It is the caller's until team_taken().
+ * @queues  of the recording, in order of index; those of unwanted CPUs are passed over
+ * @print   what to print
+ *
+ * Memory is bounded by the number of queues and the size of code, not by the trace.
+ * Returns 0; -PTVM_SYSTEM when output cannot be written (EPIPE: nobody reads on); -PTVM_NO_MEMORY.
  */
-const struct chunk *team_lines(struct team *team, struct lane *lane);
-
-/** All runs of the chunk have been used. */
-void team_taken(struct team *team, struct lane *lane);
-
-/** Stop the threads and release everything; accepts zeroes. */
-void team_free(struct team *team);
+int team_print(const struct aux_queue *queues, size_t count, const struct print_config *print,
+	       const struct timeline_output *output, struct team_result *ret,
+	       struct ptvm_error *error);

@@ -2,185 +2,193 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "decode/record_lines.h"
-#include "decode/team.h"
-#include "decode/time_column.h"
-
-struct timeline {
-	const struct timeline_output *output;
-	struct timeline_result *result;
-	struct team team;
-	struct record_lines records;
-	struct time_column times;
-	bool full; /* --max-lines reached */
-};
-
-static int write_all(int fd, const char *data, size_t size, struct ptvm_error *error)
-{
-	while (size) {
-		ssize_t written = write(fd, data, size);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return ptvm_fail_errno(error, "cannot write output");
-		data += written;
-		size -= (size_t)written;
-	}
-	return 0;
-}
 
 /* The part of the text that --max-lines still allows. */
 static size_t limit(struct timeline *timeline, const char *data, size_t size)
 {
 	const char *p = data;
 
-	while (timeline->result->lines < timeline->output->max_lines && p < data + size) {
+	while (timeline->lines < timeline->output->max_lines && p < data + size) {
 		p = memchr(p, '\n', (size_t)(data + size - p));
 		p = p ? p + 1 : data + size;
-		timeline->result->lines++;
+		timeline->lines++;
 	}
-	timeline->full = timeline->result->lines >= timeline->output->max_lines;
+	timeline->full = timeline->lines >= timeline->output->max_lines;
 	return (size_t)(p - data);
 }
 
-static int write_lines(struct timeline *timeline, const char *data, size_t size,
-		       struct ptvm_error *error)
+static int flush(struct timeline *timeline, struct ptvm_error *error)
 {
-	if (timeline->output->max_lines)
-		size = limit(timeline, data, size);
-	return write_all(timeline->output->fd, data, size, error);
-}
+	struct iovec *slice = timeline->slices;
+	struct iovec *end = slice + timeline->slice_count;
 
-/* The same for lines of one time, which is to be filled in. */
-static int write_timed(struct timeline *timeline, const char *data, size_t size, uint64_t time_ns,
-		       struct ptvm_error *error)
-{
-	struct time_column *times = &timeline->times;
+	timeline->slice_count = 0;
+	while (slice < end) {
+		ssize_t written = writev(timeline->output->fd, slice, (int)(end - slice));
 
-	if (!time_column_waits(times))
-		return write_lines(timeline, data, size, error);
-	time_column_fill(times, data, size, time_ns);
-	return write_lines(timeline, times->text.data, times->text.size, error);
-}
-
-static int write_runs(struct timeline *timeline, struct lane *lane, const struct chunk *chunk,
-		      size_t to, struct ptvm_error *error)
-{
-	const struct print_run *runs = chunk->runs.items;
-	bool one_by_one = time_column_waits(&timeline->times);
-	int r = 0;
-
-	while (!r && lane->run < to && !timeline->full) {
-		size_t start = lane->run ? runs[lane->run - 1].end : 0;
-		size_t next = one_by_one ? lane->run + 1 : to;
-
-		r = write_timed(timeline, chunk->text.data + start, runs[next - 1].end - start,
-				runs[lane->run].time_ns, error);
-		lane->run = next;
-	}
-	return r;
-}
-
-static uint64_t time_of(const struct chunk *chunk, const struct lane *lane)
-{
-	return chunk->runs.items[lane->run].time_ns;
-}
-
-/* The lane whose next lines come first, the lower one of the same time; and the time before which
- * it may go on alone. */
-static struct lane *first(struct team *team, const struct chunk **ret, uint64_t *until)
-{
-	struct lane *best = NULL;
-	uint64_t best_time = 0;
-
-	*until = UINT64_MAX;
-	for (size_t i = 0; i < team->lane_count; i++) {
-		struct lane *lane = &team->lanes[i];
-		const struct chunk *chunk = team_lines(team, lane);
-		uint64_t time;
-
-		if (!chunk)
+		if (written < 0 && errno == EINTR)
 			continue;
-		time = time_of(chunk, lane);
-		if (!best || time < best_time) {
-			*until = best ? best_time : *until;
-			best = lane;
-			best_time = time;
-			*ret = chunk;
-		} else if (time < *until) {
-			*until = time + 1; /* a lane below that one */
-		}
-	}
-	return best;
-}
-
-/* Write what comes next, of a lane or the recording's records: these first of the same time.
- * Returns 0, -PTVM_END when all is written, or an error. */
-static int write_next(struct timeline *timeline, struct ptvm_error *error)
-{
-	struct record_lines *records = &timeline->records;
-	const struct chunk *chunk;
-	uint64_t until;
-	struct lane *lane = first(&timeline->team, &chunk, &until);
-	size_t to;
-	int r;
-
-	if (records->time_ns != UINT64_MAX && (!lane || records->time_ns <= time_of(chunk, lane))) {
-		r = write_timed(timeline, records->text.data, records->text.size, records->time_ns,
-				error);
-		record_lines_next(records);
-		return r;
-	}
-	if (!lane)
-		return -PTVM_END;
-	for (to = lane->run + 1; to < chunk->runs.count; to++)
-		if (chunk->runs.items[to].time_ns >= until ||
-		    chunk->runs.items[to].time_ns >= records->time_ns)
+		if (written < 0)
+			return ptvm_fail_errno(error, "cannot write output");
+		for (; slice < end && (size_t)written >= slice->iov_len; slice++)
+			written -= (ssize_t)slice->iov_len;
+		if (slice == end)
 			break;
-	return write_runs(timeline, lane, chunk, to, error);
-}
-
-static int merge(struct timeline *timeline, struct ptvm_error *error)
-{
-	int r = 0;
-
-	while (!r && !timeline->full)
-		r = write_next(timeline, error);
-	if (r && r != -PTVM_END)
-		return r;
-	if (timeline->team.out_of_memory || timeline->times.text.failed)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		slice->iov_base = (char *)slice->iov_base + written;
+		slice->iov_len -= (size_t)written;
+	}
 	return 0;
 }
 
-int timeline_print(const struct aux_queue *queues, size_t count, const struct print_config *print,
-		   const struct timeline_output *output, struct timeline_result *ret,
-		   struct ptvm_error *error)
+/* Lines, which stay where they are until the next flush(). */
+static int add_lines(struct timeline *timeline, char *data, size_t size, struct ptvm_error *error)
 {
-	struct timeline timeline = { .output = output, .result = ret };
+	if (timeline->output->max_lines)
+		size = limit(timeline, data, size);
+	timeline->slices[timeline->slice_count++] = (struct iovec){ data, size };
+	return timeline->slice_count < TIMELINE_SLICES ? 0 : flush(timeline, error);
+}
+
+/* Lines of one time, which is to be filled in. */
+static int write_timed(struct timeline *timeline, const char *data, size_t size, uint64_t time_ns,
+		       struct ptvm_error *error)
+{
+	struct text *text = &timeline->times.text;
 	int r;
 
-	*ret = (struct timeline_result){ 0 };
-	for (size_t i = 0; i < count; i++)
-		ret->bytes += queues[i].size;
-	timeline.times = (struct time_column){ .relative = print->relative_time,
-					       .delta = print->delta_time,
-					       .nanoseconds = print->nanoseconds };
-	r = record_lines_init(&timeline.records, print);
-	if (!r)
-		r = team_init(&timeline.team, queues, count, print, output->threads);
-	r = r ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : merge(&timeline, error);
-	team_free(&timeline.team);
-	record_lines_free(&timeline.records);
-	text_free(&timeline.times.text);
-	memcpy(ret->gaps, timeline.team.gaps, sizeof(ret->gaps));
-	ret->insns = timeline.team.insns;
-	ret->corrections = timeline.team.corrections;
-	ret->translated = timeline.team.translated;
-	ret->labels = timeline.team.labels.count;
-	ret->first_label = label_list_lowest(&timeline.team.labels);
+	time_column_fill(&timeline->times, data, size, time_ns);
+	if (text->failed)
+		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	r = add_lines(timeline, text->data, text->size, error);
+	return r ? r : flush(timeline, error);
+}
+
+static int write_record(struct timeline *timeline, struct ptvm_error *error)
+{
+	struct record_lines *records = &timeline->records;
+	struct text *text = &records->text;
+	int r;
+
+	if (time_column_waits(&timeline->times))
+		r = write_timed(timeline, text->data, text->size, records->time_ns, error);
+	else
+		r = add_lines(timeline, text->data, text->size, error);
+	r = r ? r : flush(timeline, error);
+	record_lines_next(records);
 	return r;
+}
+
+/* The lane's runs up to one. */
+static int write_runs(struct timeline *timeline, struct timeline_lane *lane, size_t to,
+		      struct ptvm_error *error)
+{
+	const struct chunk *chunk = lane->chunks.first;
+	const struct print_run *runs = chunk->runs.items;
+	char *text = chunk->text.data;
+	size_t start = lane->run ? runs[lane->run - 1].end : 0;
+	int r = 0;
+
+	if (!time_column_waits(&timeline->times))
+		r = add_lines(timeline, text + start, runs[to - 1].end - start, error);
+	else
+		for (size_t i = lane->run; !r && i < to && !timeline->full; i++) {
+			r = write_timed(timeline, text + start, runs[i].end - start,
+					runs[i].time_ns, error);
+			start = runs[i].end;
+		}
+	lane->run = to;
+	if (to == chunk->runs.count) {
+		chunk_list_push(&timeline->done, chunk_list_pop(&lane->chunks));
+		lane->run = 0;
+	}
+	return r;
+}
+
+/* The lane's next run that does not come before a time, at least the second one. */
+static size_t run_at(const struct timeline_lane *lane, uint64_t time_ns)
+{
+	const struct print_runs *runs = &lane->chunks.first->runs;
+	size_t to = lane->run + 1;
+
+	while (to < runs->count && runs->items[to].time_ns < time_ns)
+		to++;
+	return to;
+}
+
+static uint64_t time_of(const struct timeline_lane *lane)
+{
+	return lane->chunks.first->runs.items[lane->run].time_ns;
+}
+
+/* The lane whose next lines come first, NULL if there are none; and the time before which it may go
+ * on alone. Returns false when that is not known yet. */
+static bool first(const struct timeline *timeline, struct timeline_lane **ret, uint64_t *until)
+{
+	struct timeline_lane *best = NULL;
+
+	*until = UINT64_MAX;
+	for (size_t i = 0; i < timeline->lane_count; i++) {
+		struct timeline_lane *lane = &timeline->lanes[i];
+
+		if (!lane->chunks.first && !lane->ended)
+			return false;
+		if (!lane->chunks.first)
+			continue;
+		if (!best || time_of(lane) < time_of(best)) {
+			*until = best ? time_of(best) : *until;
+			best = lane;
+		} else if (time_of(lane) < *until) {
+			*until = time_of(lane) + 1; /* a lane below that one */
+		}
+	}
+	*ret = best;
+	return true;
+}
+
+bool timeline_is_ready(const struct timeline *timeline)
+{
+	struct timeline_lane *lane;
+	uint64_t until;
+
+	return first(timeline, &lane, &until) && (lane || timeline->records.time_ns != UINT64_MAX);
+}
+
+int timeline_write(struct timeline *timeline, struct ptvm_error *error)
+{
+	struct timeline_lane *lane;
+	uint64_t until, record_ns;
+	int r = 0;
+
+	while (!r && !timeline->full && first(timeline, &lane, &until)) {
+		record_ns = timeline->records.time_ns;
+		if (record_ns != UINT64_MAX && (!lane || record_ns <= time_of(lane)))
+			r = write_record(timeline, error);
+		else if (lane)
+			r = write_runs(timeline, lane,
+				       run_at(lane, until < record_ns ? until : record_ns), error);
+		else
+			break;
+	}
+	return r ? r : flush(timeline, error);
+}
+
+int timeline_init(struct timeline *timeline, size_t lanes, const struct print_config *print,
+		  const struct timeline_output *output)
+{
+	*timeline = (struct timeline){ .output = output };
+	timeline->times = (struct time_column){ .relative = print->relative_time,
+						.delta = print->delta_time,
+						.nanoseconds = print->nanoseconds };
+	timeline->lanes = calloc(lanes, sizeof(*timeline->lanes));
+	return timeline->lanes ? record_lines_init(&timeline->records, print) : -PTVM_NO_MEMORY;
+}
+
+void timeline_free(struct timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->lane_count; i++)
+		chunk_list_free(&timeline->lanes[i].chunks);
+	chunk_list_free(&timeline->done);
+	free(timeline->lanes);
+	record_lines_free(&timeline->records);
+	text_free(&timeline->times.text);
 }

@@ -1,11 +1,15 @@
-/* All queues of a recording, decoded and printed in order of host time. */
+/* The lines of all queues on their way out, in order of host time, with those of the recording's
+ * records. One thread at a time has it. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
-#include "decode/block.h"
-#include "decode/perf_data.h"
-#include "decode/printer.h"
+#include "decode/base/error.h"
+#include "decode/chunk.h"
+#include "decode/record_lines.h"
+#include "decode/time_column.h"
 
 /** Where text goes. */
 struct timeline_output {
@@ -14,24 +18,45 @@ struct timeline_output {
 	unsigned threads;   /* that decode; 1: none beside the caller's */
 };
 
-/** What came of it. */
-struct timeline_result {
-	uint64_t gaps[GAP_KINDS];
-	uint64_t insns, lines, bytes; /* bytes of trace */
-	uint64_t corrections;         /* times held back from running backwards */
-	uint64_t translated;          /* TSCs of guests that are not the host's */
-	uint64_t labels, first_label; /* jump labels found changed, and the lowest address */
+/** What is there of a queue. */
+struct timeline_lane {
+	struct chunk_list chunks;
+	size_t run; /* of the first chunk, the next to be written */
+	bool ended; /* no more chunks will come */
+};
+
+enum { TIMELINE_SLICES = 256 };
+
+struct timeline {
+	const struct timeline_output *output;
+	struct timeline_lane *lanes; /* where times are the same the lower one is first */
+	size_t lane_count;
+	struct record_lines records;
+	struct time_column times;
+	struct iovec slices[TIMELINE_SLICES]; /* to be written */
+	int slice_count;
+	struct chunk_list done; /* have been written; the caller takes them away */
+	uint64_t lines;         /* where there is a limit */
+	bool full;              /* the limit is reached */
 };
 
 /**
- * Decode the queues and write their lines.
+ * Begin with room for `lanes`, of which `lane_count` is none so far.
  *
- * @queues  of the recording, in order of index; those of unwanted CPUs are passed over
- * @print   what to print
+ * Returns 0 or -PTVM_NO_MEMORY; timeline_free() in any case.
+ */
+int timeline_init(struct timeline *timeline, size_t lanes, const struct print_config *print,
+		  const struct timeline_output *output);
+
+/** Whether there is something that certainly comes next. */
+bool timeline_is_ready(const struct timeline *timeline);
+
+/**
+ * Write what certainly comes next: as long as there are chunks of every lane that has not ended.
  *
- * Memory is bounded by the number of queues and the size of code, not by the trace.
  * Returns 0; -PTVM_SYSTEM when output cannot be written (EPIPE: nobody reads on); -PTVM_NO_MEMORY.
  */
-int timeline_print(const struct aux_queue *queues, size_t count, const struct print_config *print,
-		   const struct timeline_output *output, struct timeline_result *ret,
-		   struct ptvm_error *error);
+int timeline_write(struct timeline *timeline, struct ptvm_error *error);
+
+/** Release all chunks and lanes. */
+void timeline_free(struct timeline *timeline);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "decode/base/cleanup.h"
-#include "decode/timeline.h"
+#include "decode/team.h"
 #include "tests/flow_bench.h"
 
 enum { MOST_LINES = 20000 };
@@ -67,7 +67,7 @@ static void print_recording(struct perf_data *recording, const struct machines *
 				      .machines = machines,
 				      .sideband = sideband,
 				      .data = recording };
-	struct timeline_result result;
+	struct team_result result;
 	struct ptvm_error error = { 0 };
 
 	for (size_t i = 0; i < recording->queues.count; i++) {
@@ -77,7 +77,7 @@ static void print_recording(struct perf_data *recording, const struct machines *
 			queue->pid = sideband_pid_of(sideband, queue->tid);
 	}
 	choose(choice, &print);
-	(void)timeline_print(recording->queues.items, recording->queues.count, &print, &output,
+	(void)team_print(recording->queues.items, recording->queues.count, &print, &output,
 			     &result, &error);
 }
 

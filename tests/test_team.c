@@ -1,7 +1,9 @@
 #include "decode/team.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,6 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/script_setup.h"
-#include "decode/timeline.h"
 #include "tests/flow_bench.h"
 
 /* A queue is long enough for some segments. */
@@ -80,7 +81,7 @@ static int tear_down(void **state)
 
 /* All lines; the caller frees them. */
 static char *print(const struct fixture *fixture, unsigned threads, uint64_t max_lines,
-		   struct timeline_result *result)
+		   struct team_result *result)
 {
 	_cleanup_close_ int fd = memfd_create("lines", MFD_CLOEXEC);
 	const struct timeline_output output = { fd, max_lines, threads };
@@ -88,7 +89,7 @@ static char *print(const struct fixture *fixture, unsigned threads, uint64_t max
 	off_t size;
 	char *lines;
 
-	if (timeline_print(fixture->queues, QUEUES, &fixture->print, &output, result, &error))
+	if (team_print(fixture->queues, QUEUES, &fixture->print, &output, result, &error))
 		fail_msg("%s", error.message);
 	size = lseek(fd, 0, SEEK_END);
 	lines = calloc(1, (size_t)size + 1);
@@ -102,7 +103,7 @@ static void assert_same_for_all_threads(struct fixture *fixture)
 {
 	static const unsigned threads[] = { 1, 2, 3, 7 };
 	static const uint64_t sizes[] = { 1, 5000, 32 << 10, UINT64_MAX };
-	struct timeline_result one, many;
+	struct team_result one, many;
 	char *expected = print(fixture, 1, 0, &one);
 
 	assert_true(strlen(expected) > 1000);
@@ -148,7 +149,7 @@ static void threads_change_nothing_where_lines_build_on_each_other(void **state)
 static void threads_change_nothing_of_a_part_of_the_time(void **state)
 {
 	struct fixture *fixture = *state;
-	struct timeline_result result;
+	struct team_result result;
 	struct time_range *range = &fixture->print.times.items[0];
 	char *all = print(fixture, 2, 0, &result), *last = all + strlen(all) - 1;
 	uint64_t seconds, ns;
@@ -168,7 +169,7 @@ static void threads_change_nothing_of_a_part_of_the_time(void **state)
 static void every_instruction_has_its_line_and_times_rise(void **state)
 {
 	struct fixture *fixture = *state;
-	struct timeline_result result;
+	struct team_result result;
 	uint64_t insns = 0, lines = 0, last = 0;
 	char *text = print(fixture, 2, 0, &result);
 
@@ -189,7 +190,7 @@ static void every_instruction_has_its_line_and_times_rise(void **state)
 
 static void a_limit_of_lines_cuts_the_same_text(void **state)
 {
-	struct timeline_result result;
+	struct team_result result;
 	char *whole = print(*state, 2, 0, &result);
 
 	for (uint64_t lines = 1; lines < 100000; lines *= 10) {
@@ -205,27 +206,37 @@ static void a_limit_of_lines_cuts_the_same_text(void **state)
 	free(whole);
 }
 
-static void a_team_that_is_freed_early_leaves_nothing(void **state)
+static void nothing_more_is_written_where_nobody_reads(void **state)
 {
 	struct fixture *fixture = *state;
+	int fds[2];
 
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(close(fds[0]), 0);
+	assert_true(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
 	for (unsigned threads = 1; threads < 8; threads++) {
-		struct team team;
+		const struct timeline_output output = { fds[1], 0, threads };
+		struct ptvm_error error = { 0 };
+		struct team_result result;
 
-		assert_int_equal(
-			team_init(&team, fixture->queues, QUEUES, &fixture->print, threads), 0);
-		assert_non_null(team_lines(&team, &team.lanes[1]));
-		team_free(&team);
+		assert_int_equal(team_print(fixture->queues, QUEUES, &fixture->print, &output,
+					    &result, &error),
+				 -PTVM_SYSTEM);
+		assert_int_equal(error.sys_errno, EPIPE);
+		if (threads == 1) /* others may be far ahead */
+			assert_true(result.insns < INSTRUCTIONS);
 	}
+	assert_int_equal(close(fds[1]), 0);
 }
 
 static void unwanted_cpus_have_no_lane(void **state)
 {
 	struct fixture *fixture = *state;
+	const struct timeline_output output = { -1, 0, 2 };
 	struct team team;
 
 	assert_int_equal(number_ranges_parse("-C", "1", &fixture->print.cpus, NULL), 0);
-	assert_int_equal(team_init(&team, fixture->queues, QUEUES, &fixture->print, 2), 0);
+	assert_int_equal(team_init(&team, fixture->queues, QUEUES, &fixture->print, &output), 0);
 	assert_int_equal(team.lane_count, 1);
 	assert_ptr_equal(team.lanes[0].walk.walk.cursor.queue, &fixture->queues[1]);
 	team_free(&team);
@@ -241,7 +252,7 @@ int main(void)
 		TEST(threads_change_nothing_of_a_part_of_the_time),
 		TEST(every_instruction_has_its_line_and_times_rise),
 		TEST(a_limit_of_lines_cuts_the_same_text),
-		TEST(a_team_that_is_freed_early_leaves_nothing),
+		TEST(nothing_more_is_written_where_nobody_reads),
 		TEST(unwanted_cpus_have_no_lane),
 	};
 

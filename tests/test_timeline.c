@@ -1,0 +1,278 @@
+/* timeline: chunks of several queues become one text in order of time. */
+#include "decode/timeline.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { LANES = 3 };
+
+struct fixture {
+	struct print_config print;
+	struct timeline_output output;
+	struct timeline timeline;
+	struct ptvm_error error;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	fixture->output.fd = memfd_create("lines", MFD_CLOEXEC);
+	assert_true(fixture->output.fd >= 0);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	timeline_free(&fixture->timeline);
+	(void)close(fixture->output.fd);
+	free(fixture);
+	return 0;
+}
+
+static void begin(struct fixture *fixture)
+{
+	assert_int_equal(
+		timeline_init(&fixture->timeline, LANES, &fixture->print, &fixture->output), 0);
+	fixture->timeline.lane_count = LANES;
+}
+
+/* A chunk of lines, each the time of its run in one digit and the lane; `times` like "112". */
+static void add(struct fixture *fixture, unsigned lane, const char *times)
+{
+	struct chunk *chunk = calloc(1, sizeof(*chunk));
+
+	assert_non_null(chunk);
+	for (const char *p = times; *p; p++) {
+		if (fixture->print.relative_time)
+			text_putc(&chunk->text, TIME_COLUMN_MARK);
+		text_putc(&chunk->text, *p);
+		text_putc(&chunk->text, (char)('a' + lane));
+		text_putc(&chunk->text, '\n');
+		if (p[1] != *p)
+			assert_true(vec_push(&chunk->runs, (struct print_run){ (uint64_t)(*p - '0'),
+									       chunk->text.size }));
+	}
+	chunk_list_push(&fixture->timeline.lanes[lane].chunks, chunk);
+}
+
+static void end(struct fixture *fixture)
+{
+	for (unsigned i = 0; i < LANES; i++)
+		fixture->timeline.lanes[i].ended = true;
+}
+
+static void assert_written(struct fixture *fixture, const char *expected)
+{
+	char found[4096] = "";
+	ssize_t size;
+
+	assert_int_equal(timeline_write(&fixture->timeline, &fixture->error), 0);
+	size = pread(fixture->output.fd, found, sizeof(found) - 1, 0);
+	assert_true(size >= 0);
+	for (char *p = found; (p = strchr(p, '\n'));)
+		*p = ' ';
+	assert_string_equal(found, expected);
+}
+
+static void lines_are_in_order_of_time_and_then_of_lanes(void **state)
+{
+	begin(*state);
+	add(*state, 0, "113");
+	add(*state, 1, "1223");
+	add(*state, 2, "0134");
+	end(*state);
+	assert_written(*state, "0c 1a 1a 1b 1c 2b 2b 3a 3b 3c 4c ");
+}
+
+static void lines_wait_for_those_that_may_come_before(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin(fixture);
+	add(fixture, 0, "12");
+	add(fixture, 2, "1");
+	assert_false(timeline_is_ready(&fixture->timeline));
+	assert_written(fixture, "");
+	add(fixture, 1, "2");
+	assert_true(timeline_is_ready(&fixture->timeline));
+	assert_written(fixture, "1a 1c ");
+	add(fixture, 2, "2");
+	assert_written(fixture, "1a 1c 2a ");
+	fixture->timeline.lanes[0].ended = true;
+	assert_written(fixture, "1a 1c 2a 2b ");
+	end(fixture);
+	assert_written(fixture, "1a 1c 2a 2b 2c ");
+	assert_false(timeline_is_ready(&fixture->timeline));
+}
+
+static void where_chunks_end_does_not_matter(void **state)
+{
+	begin(*state);
+	add(*state, 0, "1");
+	add(*state, 0, "1");
+	add(*state, 0, "13");
+	add(*state, 1, "123");
+	add(*state, 1, "34");
+	end(*state);
+	assert_written(*state, "1a 1a 1a 1b 2b 3a 3b 3b 4b ");
+}
+
+static void chunks_that_are_written_are_given_back(void **state)
+{
+	struct fixture *fixture = *state;
+	unsigned count = 0;
+
+	begin(fixture);
+	add(fixture, 0, "1");
+	add(fixture, 0, "2");
+	add(fixture, 1, "15");
+	fixture->timeline.lanes[2].ended = true;
+	assert_written(fixture, "1a 1b 2a ");
+	for (struct chunk *chunk = fixture->timeline.done.first; chunk; chunk = chunk->next)
+		count++;
+	assert_int_equal(count, 2);
+	assert_non_null(fixture->timeline.lanes[1].chunks.first);
+}
+
+static void a_limit_ends_it(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->output.max_lines = 3;
+	begin(fixture);
+	add(fixture, 0, "114");
+	add(fixture, 1, "2223");
+	end(fixture);
+	assert_written(fixture, "1a 1a 2b ");
+	assert_true(fixture->timeline.full);
+	assert_int_equal(fixture->timeline.lines, 3);
+}
+
+static void relative_times_are_filled_in(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->print.relative_time = fixture->print.nanoseconds = true;
+	begin(fixture);
+	add(fixture, 0, "23");
+	add(fixture, 1, "24");
+	end(fixture);
+	assert_written(fixture, "    0.000000000: 2a     0.000000000: 2b     0.000000001: 3a "
+				"    0.000000002: 4b ");
+}
+
+static void an_error_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	(void)close(fixture->output.fd);
+	fixture->output.fd = -1;
+	begin(fixture);
+	add(fixture, 0, "1");
+	end(fixture);
+	assert_int_equal(timeline_write(&fixture->timeline, &fixture->error), -PTVM_SYSTEM);
+	assert_int_equal(fixture->error.sys_errno, EBADF);
+}
+
+static void on_alarm(int number)
+{
+}
+
+/* Lanes in turn, in more pieces than are written at once. */
+static size_t add_many(struct fixture *fixture)
+{
+	enum { RUNS = 5000, RUN_BYTES = 999 };
+	char line[RUN_BYTES + 1];
+
+	memset(line, 'x', sizeof(line));
+	for (unsigned lane = 0; lane < LANES; lane++) {
+		struct chunk *chunk = calloc(1, sizeof(*chunk));
+
+		assert_non_null(chunk);
+		for (unsigned i = 0; i < RUNS; i++) {
+			line[0] = (char)('a' + lane);
+			text_add(&chunk->text, line, RUN_BYTES);
+			assert_true(
+				vec_push(&chunk->runs, (struct print_run){ i, chunk->text.size }));
+		}
+		chunk_list_push(&fixture->timeline.lanes[lane].chunks, chunk);
+	}
+	end(fixture);
+	return (size_t)RUNS * RUN_BYTES * LANES;
+}
+
+/* Read all; each run must follow that of the lane before. */
+static void *read_all(void *fd)
+{
+	size_t size = 0, runs = 0;
+	char buffer[4096];
+	ssize_t got;
+
+	while ((got = read(*(int *)fd, buffer, sizeof(buffer))) > 0 || (got < 0 && errno == EINTR))
+		for (ssize_t i = 0; i < got; i++, size++)
+			if (buffer[i] != 'x' && size % 999 == 0 &&
+			    buffer[i] == (char)('a' + runs % LANES))
+				runs++;
+	return (void *)(runs * 999 == size ? size : 0);
+}
+
+/* Signals cut what is written short. */
+static void nothing_is_lost_where_less_is_written_than_asked(void **state)
+{
+	const struct itimerval often = { { 0, 100 }, { 0, 100 } }, never = { 0 };
+	const struct sigaction action = { .sa_handler = on_alarm };
+	struct fixture *fixture = *state;
+	size_t size;
+	pthread_t reader;
+	void *read;
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	(void)close(fixture->output.fd);
+	fixture->output.fd = fds[1];
+	begin(fixture);
+	size = add_many(fixture);
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+	assert_int_equal(pthread_create(&reader, NULL, read_all, &fds[0]), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	assert_int_equal(timeline_write(&fixture->timeline, &fixture->error), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(close(fds[1]), 0);
+	fixture->output.fd = -1;
+	assert_int_equal(pthread_join(reader, &read), 0);
+	assert_int_equal((size_t)read, size);
+	assert_int_equal(close(fds[0]), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(lines_are_in_order_of_time_and_then_of_lanes),
+		TEST(lines_wait_for_those_that_may_come_before),
+		TEST(where_chunks_end_does_not_matter),
+		TEST(chunks_that_are_written_are_given_back),
+		TEST(a_limit_ends_it),
+		TEST(relative_times_are_filled_in),
+		TEST(an_error_is_told),
+		TEST(nothing_is_lost_where_less_is_written_than_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
