@@ -1,8 +1,10 @@
 /* The executable: a table of verbs, and what is common to them. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "correlate/cmd_correlate.h"
 #include "decode/base/options.h"
@@ -175,10 +177,25 @@ static int version(void)
 	return output_status();
 }
 
+/* Whoever called us may have closed standard input or output, whose number the next file that is
+ * opened would get, and then what is printed. Writing to what is here instead fails, as it should.
+ */
+static void fill_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
 
+	fill_descriptors();
 	/* A closed pipe ends us quietly, also where our parent ignores the signal. */
 	(void)signal(SIGPIPE, SIG_DFL);
 	if (is_help(word))

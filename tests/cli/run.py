@@ -216,6 +216,16 @@ def test_a_full_disk_is_a_failure():
     equal((run.returncode, run.stderr), (1, b"ptvm: cannot write the output\n"))
 
 
+def test_no_file_takes_the_place_of_output_that_is_closed():
+    with subprocess.Popen([PTVM, "correlate", "-i", "-"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          preexec_fn=lambda: os.close(1)) as run:
+        run.stdin.write((RECORDING / "data").read_bytes() + bytes(1 << 20))  # more than a pipe holds: it reads by now
+        run.stdin.flush()
+        equal(os.readlink(f"/proc/{run.pid}/fd/1"), "/dev/null")
+    run = subprocess.run([PTVM, "--help"], stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1), check=False)
+    equal((run.returncode, run.stderr), (1, b"ptvm: cannot write the output\n"))
+
+
 def test_a_terminal_gets_a_pager():
     args = ["script", "-i", RECORDING, "--itrace=i1i", "-F", "ip", "--max-lines", "2"]
     status, plain = on_terminal(args, PTVM_PAGER="cat")
