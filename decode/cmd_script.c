@@ -52,6 +52,8 @@ static int parse_options(struct script_args *args, int argc, char **argv, struct
 		  "kinds of events: i(PERIOD) instructions, b branches, c calls, r returns, e "
 		  "errors, p power, w ptwrite, x transactions, I interrupts, s(N) skip, q quick, A",
 		  .missing = "", .call = script_itrace },
+		{ 0, "no-itrace", OPT_FLAG, &args->no_itrace, NULL,
+		  "nothing of the trace: other events only" },
 		{ 'F', "fields", OPT_CALL, args, "LIST", "fields of a line; +F and -F change them",
 		  .call = script_fields },
 		{ 'D', "dump-raw-trace", OPT_FLAG, &args->dump, NULL,
@@ -185,7 +187,7 @@ static int check_result(const struct script *script, const struct team_result *r
 {
 	const char *path = script->args.pt ? script->args.pt : script->data.path;
 
-	if (!result->bytes)
+	if (!result->bytes && (script->args.pt || script->data.have_pt) && !script->args.no_itrace)
 		(void)fprintf(stderr, "ptvm script: %s: no trace in this recording\n", path);
 	if (!result->bytes || result->insns || result->lines || script->nothing_wanted)
 		return 0;
@@ -231,6 +233,8 @@ static int run(struct script *script, struct ptvm_error *error)
 	else if (!r && !script->args.header_only)
 		r = print_trace(script, &result, error);
 	pager_wait(&pager);
+	if (result.note)
+		(void)fprintf(stderr, "ptvm script: %s\n", result.note);
 	report_gaps(&result);
 	report_labels(&result);
 	report_index(&script->index);

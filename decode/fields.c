@@ -3,13 +3,17 @@
 
 #include "decode/script_options.h"
 
-/* perf names the events that a list is for; lines made of the trace are of kind hw or synth. */
-static const struct event_kind {
+/* The kinds of events that a list may be for; lines made of the trace are of two of perf's. */
+static const struct list_kind {
 	const char *name;
-	bool of_trace;
-} event_kinds[] = {
-	{ "hw", true },     { "synth", true }, { "sw", false },
-	{ "trace", false }, { "raw", false },  { "break", false },
+	unsigned kinds; /* a bit for each enum event_kind */
+} list_kinds[] = {
+	{ "hw", 1 << EVENT_OF_TRACE | 1 << EVENT_HARDWARE },
+	{ "synth", 1 << EVENT_OF_TRACE },
+	{ "sw", 1 << EVENT_SOFTWARE },
+	{ "trace", 1 << EVENT_TRACEPOINT },
+	{ "raw", 1 << EVENT_RAW },
+	{ "break", 1 << EVENT_BREAKPOINT },
 };
 
 static const struct {
@@ -39,6 +43,7 @@ static const struct {
 	{ "nr", FIELD_NR },
 	{ "callindent", FIELD_CALLINDENT },
 	{ "disasm", FIELD_DISASM },
+	{ "trace", FIELD_TRACE },
 };
 
 /* What the words so far have made of the fields. */
@@ -52,12 +57,13 @@ static bool word_is(const char *word, size_t length, const char *name)
 	return strlen(name) == length && !memcmp(word, name, length);
 }
 
-static const struct event_kind *event_kind_find(const char *word, size_t length)
+/* 0 for a name that does not exist. */
+static unsigned kinds_find(const char *word, size_t length)
 {
-	for (size_t i = 0; i < sizeof(event_kinds) / sizeof(*event_kinds); i++)
-		if (word_is(word, length, event_kinds[i].name))
-			return &event_kinds[i];
-	return NULL;
+	for (size_t i = 0; i < sizeof(list_kinds) / sizeof(*list_kinds); i++)
+		if (word_is(word, length, list_kinds[i].name))
+			return list_kinds[i].kinds;
+	return 0;
 }
 
 /* 0 for a name that does not exist. */
@@ -93,29 +99,30 @@ static int read_word(struct change *change, const char *word, size_t length,
 	return 0;
 }
 
-/* Step over a kind of events and its colon; `ret` is whether lines of the trace are of it. */
-static int read_kind(const char **text, bool *ret, struct ptvm_error *error)
+/* Step over a kind of events and its colon; `ret` has the kinds that the list is for. */
+static int read_kind(const char **text, unsigned *ret, struct ptvm_error *error)
 {
-	const struct event_kind *kind;
 	const char *colon = strchr(*text, ':');
 
-	*ret = true;
+	*ret = (1 << EVENT_KINDS) - 1;
 	if (!colon)
 		return 0;
-	kind = event_kind_find(*text, (size_t)(colon - *text));
-	if (!kind)
+	*ret = kinds_find(*text, (size_t)(colon - *text));
+	if (!*ret)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "-F: no kind of events is called '%.*s'",
 				 (int)(colon - *text), *text);
-	*ret = kind->of_trace;
 	*text = colon + 1;
 	return 0;
 }
 
-int fields_parse(const char *text, uint32_t *fields, struct ptvm_error *error)
+int fields_parse(const char *text, enum event_kind kind, uint32_t *fields, struct ptvm_error *error)
 {
 	struct change change = { .fields = *fields };
-	bool of_trace;
-	int r = read_kind(&text, &of_trace, error);
+	unsigned kinds;
+	int r = read_kind(&text, &kinds, error);
+
+	if (r >= 0 && !*text && !(kinds & 1 << EVENT_OF_TRACE))
+		change = (struct change){ .any = true };
 
 	while (r >= 0 && *text) {
 		size_t length = strcspn(text, ",");
@@ -129,7 +136,7 @@ int fields_parse(const char *text, uint32_t *fields, struct ptvm_error *error)
 		return r;
 	if (!change.any)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "-F: the list has no field");
-	if (of_trace)
+	if (kinds & 1 << kind)
 		*fields = change.fields;
 	return 0;
 }

@@ -390,6 +390,17 @@ void machine_symbol(struct machine *machine, int32_t pid, uint64_t address, uint
 		user_symbol(machine, pid, address, time, ret);
 }
 
+uint64_t machine_file_address(const struct machine *machine, int32_t pid, uint64_t address,
+			      uint64_t time_ns)
+{
+	struct process_view view;
+
+	if (is_kernel(machine, address) ||
+	    !processes_find(&machine->processes, pid, address, known_time(machine, time_ns), &view))
+		return address;
+	return address - view.map->start + view.map->page_offset;
+}
+
 static void load_labels(struct machine *machine)
 {
 	const struct symbols *symbols = &machine->symbols;

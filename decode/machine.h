@@ -93,6 +93,11 @@ int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_
 void machine_symbol(struct machine *machine, int32_t pid, uint64_t address, uint64_t time_ns,
 		    struct symbol_view *ret);
 
+/** Where an address of process `pid` is in the file that is mapped there; the address itself in the
+ * kernel, and where nothing is known. */
+uint64_t machine_file_address(const struct machine *machine, int32_t pid, uint64_t address,
+			      uint64_t time_ns);
+
 /** The kernel address of a symbol, 0 if unknown (linear search is fine). */
 uint64_t machine_symbol_address(const struct machine *machine, const char *name);
 

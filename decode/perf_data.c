@@ -98,6 +98,9 @@ static int read_item(struct perf_data *data, struct perf_auxtrace *auxtrace,
 		if (!data->auxtrace_info.size)
 			data->auxtrace_info = body;
 		return 0;
+	case PERF_TRACING_DATA:
+		data->features.payloads[PERF_FEATURE_TRACING_DATA] = item->payload;
+		return 0;
 	default: return 0;
 	}
 }
@@ -280,12 +283,12 @@ static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
  * came to complete it. */
 static bool has_parts(const struct perf_data *data)
 {
-	enum { DIR_FORMAT = 24, BY_THREADS = 1 };
+	enum { BY_THREADS = 1 };
 	uint64_t version;
 
 	if (!data->data_size)
 		return !data->is_pipe;
-	return bytes_read(data->features.payloads[DIR_FORMAT], 0, 8, &version) &&
+	return bytes_read(data->features.payloads[PERF_FEATURE_DIR_FORMAT], 0, 8, &version) &&
 	       version == BY_THREADS;
 }
 

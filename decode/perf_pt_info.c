@@ -107,7 +107,7 @@ static bool is_timeless(const struct perf_data *data)
 	for (size_t i = 0; i < data->events.count; i++)
 		if (!(data->events.items[i].sample_type & PERF_SAMPLE_TIME))
 			return true;
-	return !data->pt.tsc || !data->pt.conv.valid;
+	return data->have_pt && (!data->pt.tsc || !data->pt.conv.valid);
 }
 
 /* The first PT event decides; all are marked. */
@@ -136,10 +136,10 @@ void perf_pt_info_read(struct perf_data *data)
 	struct pt_config *pt = &data->pt;
 	uint64_t type, ratio;
 
-	data->is_timeless = true;
-	if (!bytes_read(info, 0, 4, &type) || type != TYPE_INTEL_PT)
+	data->have_pt = bytes_read(info, 0, 4, &type) && type == TYPE_INTEL_PT;
+	data->is_timeless = is_timeless(data);
+	if (!data->have_pt)
 		return;
-	data->have_pt = true;
 	read_clock(info, pt);
 	pt->have_sched_switch = (uint8_t)word(info, WORD_HAVE_SCHED_SWITCH) & 3;
 	pt->snapshot = word(info, WORD_SNAPSHOT);

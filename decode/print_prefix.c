@@ -64,14 +64,6 @@ static void update_comm(struct printer *printer)
 	printer->comm_until = sideband_comm_until(sideband, printer->tid, printer->time_ns);
 }
 
-static bool in_times(const struct time_ranges *times, uint64_t time_ns)
-{
-	for (unsigned i = 0; i < times->count; i++)
-		if (time_ns >= times->items[i].from && time_ns <= times->items[i].to)
-			return true;
-	return !times->count;
-}
-
 static bool in_names(const char *names, const char *comm)
 {
 	size_t length = comm ? strlen(comm) : 0;
@@ -88,36 +80,41 @@ static bool in_names(const char *names, const char *comm)
 
 /* The vCPU that the thread runs, by the recording's ids or by the name that QEMU gives its threads;
  * -1 none. */
-static int64_t vcpu_of(const struct printer *printer)
+static int64_t vcpu_of(const struct print_config *config, const struct prefix_owner *owner)
 {
-	const struct print_config *config = printer->config;
-	int64_t vcpu = config->data ? perf_data_vcpu(config->data, printer->tid) : -1;
+	int64_t vcpu = config->data ? perf_data_vcpu(config->data, owner->tid) : -1;
 	const char *comm = NULL;
 	int number;
 
 	if (vcpu < 0 && config->sideband)
-		comm = sideband_comm(config->sideband, printer->pid, printer->tid,
-				     printer->time_ns);
+		comm = sideband_comm(config->sideband, owner->pid, owner->tid, owner->time_ns);
 	if (comm && sscanf(comm, "CPU %d/", &number) == 1)
 		vcpu = number;
 	return vcpu;
 }
 
-/* Whether the options want this thread and side; times are another matter. */
-static bool is_wanted_place(const struct printer *printer)
+bool prefix_is_wanted(const struct print_config *config, const struct prefix_owner *owner)
 {
-	const struct print_config *config = printer->config;
 	int64_t vcpu = -1;
 
 	if (config->vcpus.count)
-		vcpu = vcpu_of(printer);
-	if (printer->context.nr ? config->host_only : config->guest_only)
+		vcpu = vcpu_of(config, owner);
+	if (owner->in_guest ? config->host_only : config->guest_only)
 		return false;
-	return number_ranges_has(&config->pids, printer->pid) &&
-	       number_ranges_has(&config->tids, printer->tid) &&
+	return number_ranges_has(&config->pids, owner->pid) &&
+	       number_ranges_has(&config->tids, owner->tid) &&
 	       (!config->vcpus.count || (vcpu >= 0 && number_ranges_has(&config->vcpus, vcpu))) &&
-	       number_ranges_has(&config->vmcs, (int64_t)printer->context.vmcs) &&
-	       in_names(config->comms, printer->comm);
+	       number_ranges_has(&config->vmcs, (int64_t)owner->vmcs) &&
+	       in_names(config->comms, owner->comm);
+}
+
+void prefix_add_comm(struct text *text, const char *comm, int32_t tid, unsigned width)
+{
+	char number[16];
+
+	(void)snprintf(number, sizeof(number), ":%d", tid);
+	text_right(text, comm ? comm : number, width);
+	text_putc(text, ' ');
 }
 
 void prefix_add_thread(struct text *text, uint32_t fields, const char *comm, int32_t pid,
@@ -125,11 +122,8 @@ void prefix_add_thread(struct text *text, uint32_t fields, const char *comm, int
 {
 	char number[48];
 
-	if (fields & FIELD_COMM) {
-		(void)snprintf(number, sizeof(number), ":%d", tid);
-		text_right(text, comm ? comm : number, 16);
-		text_putc(text, ' ');
-	}
+	if (fields & FIELD_COMM)
+		prefix_add_comm(text, comm, tid, 16);
 	if ((fields & FIELD_PID) && (fields & FIELD_TID))
 		(void)snprintf(number, sizeof(number), "%5d/%-5d ", pid, tid);
 	else if (fields & (FIELD_PID | FIELD_TID))
@@ -139,21 +133,20 @@ void prefix_add_thread(struct text *text, uint32_t fields, const char *comm, int
 	text_puts(text, number);
 }
 
-static void add_machine(struct printer *printer)
+void prefix_add_machine(struct text *text, uint32_t fields, const struct print_config *config,
+			const struct prefix_owner *owner)
 {
-	const struct print_config *config = printer->config;
-	struct text *text = &printer->prefix;
 	char number[64];
 	int64_t vcpu;
 
-	if (!printer->context.nr || !config->data)
+	if (!owner->in_guest || !config->data)
 		return;
-	if (config->fields & FIELD_MACHINE_PID) {
-		(void)snprintf(number, sizeof(number), "VM:%5d ", printer->pid);
+	if (fields & FIELD_MACHINE_PID) {
+		(void)snprintf(number, sizeof(number), "VM:%5d ", owner->pid);
 		text_puts(text, number);
 	}
-	vcpu = vcpu_of(printer);
-	if (config->fields & FIELD_VCPU && vcpu >= 0) {
+	vcpu = vcpu_of(config, owner);
+	if (fields & FIELD_VCPU && vcpu >= 0) {
 		(void)snprintf(number, sizeof(number), "VCPU:%03d ", (int)vcpu);
 		text_puts(text, number);
 	}
@@ -169,30 +162,26 @@ void prefix_add_cpu(struct text *text, int32_t cpu)
 	text_puts(text, "] ");
 }
 
-static void add_place(struct printer *printer)
+void prefix_add_place(struct text *text, uint32_t fields, int32_t cpu,
+		      const struct prefix_owner *owner)
 {
-	uint32_t fields = printer->config->fields;
-	struct text *text = &printer->prefix;
-
 	if (fields & FIELD_CPU)
-		prefix_add_cpu(text, printer->queue->cpu);
+		prefix_add_cpu(text, cpu);
 	if (fields & FIELD_VMCS) {
 		text_puts(text, "0x");
-		text_hex(text, printer->context.vmcs, 0);
+		text_hex(text, owner->vmcs, 0);
 		text_putc(text, ' ');
 	}
 	if (fields & FIELD_NR)
-		text_puts(text, printer->context.nr ? "guest " : "host ");
+		text_puts(text, owner->in_guest ? "guest " : "host ");
 }
 
-static void add_time(struct printer *printer)
+void prefix_add_time(struct text *text, const struct print_config *config, uint64_t time_ns)
 {
-	const struct print_config *config = printer->config;
-
 	if (config->relative_time || config->delta_time)
-		text_putc(&printer->prefix, TIME_COLUMN_MARK);
+		text_putc(text, TIME_COLUMN_MARK);
 	else
-		time_column_text(&printer->prefix, printer->time_ns, config->nanoseconds);
+		time_column_text(text, time_ns, config->nanoseconds);
 }
 
 /* Lines up to here have the time before. */
@@ -215,14 +204,22 @@ void prefix_end_run(struct printer *printer)
 /* The part that changes with thread and context only. */
 static void refresh_place(struct printer *printer)
 {
+	const struct print_config *config = printer->config;
+	struct prefix_owner owner = { .pid = printer->pid,
+				      .tid = printer->tid,
+				      .time_ns = printer->time_ns,
+				      .vmcs = printer->context.vmcs,
+				      .in_guest = printer->context.nr };
+
 	update_comm(printer);
+	owner.comm = printer->comm;
 	printer->place_stale = false;
-	printer->wanted_place = is_wanted_place(printer);
+	printer->wanted_place = prefix_is_wanted(config, &owner);
 	printer->prefix.size = 0;
-	add_machine(printer);
-	prefix_add_thread(&printer->prefix, printer->config->fields, printer->comm, printer->pid,
+	prefix_add_machine(&printer->prefix, config->fields, config, &owner);
+	prefix_add_thread(&printer->prefix, config->fields, printer->comm, printer->pid,
 			  printer->tid);
-	add_place(printer);
+	prefix_add_place(&printer->prefix, config->fields, printer->queue->cpu, &owner);
 	printer->place_size = printer->prefix.size;
 }
 
@@ -236,9 +233,9 @@ void prefix_refresh(struct printer *printer)
 	    printer->time_ns >= printer->comm_until)
 		refresh_place(printer);
 	printer->stale = false;
-	printer->wanted =
-		printer->wanted_place && in_times(&printer->config->times, printer->time_ns);
+	printer->wanted = printer->wanted_place &&
+			  time_ranges_have(&printer->config->times, printer->time_ns);
 	printer->prefix.size = printer->place_size;
 	if (printer->wanted && printer->config->fields & FIELD_TIME)
-		add_time(printer);
+		prefix_add_time(&printer->prefix, printer->config, printer->time_ns);
 }

@@ -38,6 +38,7 @@ struct print_config {
 	const char *comms;    /* list of names, or NULL */
 	const char *modifier; /* of synthesized events' names, ":k"; "" for none */
 	unsigned name_width;
+	uint32_t sample_fields[EVENT_KINDS]; /* of the recording's own samples; 0: none of these */
 	const struct pt_config *pt;
 	const struct machines *machines;
 	const struct sideband *sideband;

@@ -1,10 +1,11 @@
 #include "decode/record_lines.h"
 
 #include "decode/base/error.h"
+#include "decode/perf_feature.h"
 #include "decode/perf_record.h"
 #include "decode/perf_text.h"
 #include "decode/print_prefix.h"
-#include "decode/time_column.h"
+#include "decode/sample_line.h"
 
 static bool is_wanted(const struct print_config *config, const struct perf_record *record)
 {
@@ -13,6 +14,7 @@ static bool is_wanted(const struct print_config *config, const struct perf_recor
 		[PERF_COMM] = RECORDS_TASK,     [PERF_FORK] = RECORDS_TASK,
 		[PERF_EXIT] = RECORDS_TASK,     [PERF_MMAP] = RECORDS_MMAP,
 		[PERF_MMAP2] = RECORDS_MMAP,    [PERF_LOST] = RECORDS_LOST,
+		[PERF_SAMPLE] = RECORDS_SAMPLE,
 	};
 
 	return record->type < sizeof(kinds) && kinds[record->type] & config->records &&
@@ -71,17 +73,12 @@ static void add_prefix(struct record_lines *lines, const struct perf_record *rec
 			  record->tid);
 	if (fields & FIELD_CPU)
 		prefix_add_cpu(&lines->text, record->cpu);
-	if (!(fields & FIELD_TIME))
-		return;
-	if (config->relative_time || config->delta_time)
-		text_putc(&lines->text, TIME_COLUMN_MARK);
-	else
-		time_column_text(&lines->text, record->time, config->nanoseconds);
+	if (fields & FIELD_TIME)
+		prefix_add_time(&lines->text, config, record->time);
 }
 
-static void make_line(struct record_lines *lines, const struct perf_record *record)
+static void add_line(struct record_lines *lines, const struct perf_record *record)
 {
-	lines->text.size = 0;
 	add_prefix(lines, record);
 	text_puts(&lines->text, "PERF_RECORD_");
 	text_puts(&lines->text, perf_text_name(record->type));
@@ -89,8 +86,19 @@ static void make_line(struct record_lines *lines, const struct perf_record *reco
 	perf_text_print(record, NULL, lines->stream);
 	if (!fflush(lines->stream))
 		text_add(&lines->text, lines->words, lines->words_size);
+}
+
+/* False where it turns out that there is none. */
+static bool make_line(struct record_lines *lines, const struct perf_record *record)
+{
+	lines->text.size = 0;
+	if (record->type != PERF_SAMPLE)
+		add_line(lines, record);
+	else if (!sample_line_add(&lines->text, lines->config, record, &lines->points))
+		return false;
 	/* without times in the trace, its lines come after all records */
 	lines->time_ns = lines->config->timeless ? 0 : record->time;
+	return true;
 }
 
 void record_lines_next(struct record_lines *lines)
@@ -101,11 +109,17 @@ void record_lines_next(struct record_lines *lines)
 	while (lines->stream && lines->next < data->records.count) {
 		const struct perf_record *record = &data->records.items[lines->next++];
 
-		if (is_wanted(lines->config, record)) {
-			make_line(lines, record);
+		if (is_wanted(lines->config, record) && make_line(lines, record))
 			return;
-		}
 	}
+}
+
+static bool has_tracepoints(const struct perf_data *data)
+{
+	for (size_t i = 0; i < data->events.count; i++)
+		if (sample_kind(&data->events.items[i]) == EVENT_TRACEPOINT)
+			return true;
+	return false;
 }
 
 int record_lines_init(struct record_lines *lines, const struct print_config *config)
@@ -116,12 +130,18 @@ int record_lines_init(struct record_lines *lines, const struct print_config *con
 	lines->stream = open_memstream(&lines->words, &lines->words_size);
 	if (!lines->stream)
 		return -PTVM_NO_MEMORY;
+	if (config->records & RECORDS_SAMPLE &&
+	    config->sample_fields[EVENT_TRACEPOINT] & FIELD_TRACE && has_tracepoints(config->data))
+		tracepoint_text_start(&lines->points,
+				      config->data->features.payloads[PERF_FEATURE_TRACING_DATA],
+				      config->machines);
 	record_lines_next(lines);
 	return 0;
 }
 
 void record_lines_free(struct record_lines *lines)
 {
+	tracepoint_text_stop(&lines->points);
 	if (lines->stream)
 		(void)fclose(lines->stream);
 	free(lines->words);

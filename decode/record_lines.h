@@ -6,6 +6,7 @@
 
 #include "decode/printer.h"
 #include "decode/text.h"
+#include "decode/tracepoint_text.h"
 
 /** Which records are lines; a bit each for print_config.records. */
 enum {
@@ -13,6 +14,7 @@ enum {
 	RECORDS_TASK = 2, /* COMM, FORK, EXIT */
 	RECORDS_MMAP = 4,
 	RECORDS_LOST = 8,
+	RECORDS_SAMPLE = 16, /* of events other than the trace */
 };
 
 struct record_lines {
@@ -22,6 +24,7 @@ struct record_lines {
 	size_t words_size;
 	FILE *stream; /* NULL: no records are wanted */
 	struct text text;
+	struct tracepoint_text points;
 	uint64_t time_ns; /* of the line in `text`; UINT64_MAX when there is none */
 };
 

@@ -33,6 +33,19 @@ enum field {
 	FIELD_NR = 1 << 20,         /* `host` or `guest` */
 	FIELD_CALLINDENT = 1 << 21, /* call-trace: symbol indented by depth */
 	FIELD_DISASM = 1 << 22,     /* the instruction as text */
+	FIELD_TRACE = 1 << 23,      /* what the sample of a tracepoint says */
+};
+
+/** Kinds of events, each with fields of its own. */
+enum event_kind {
+	EVENT_OF_TRACE, /* made of the trace */
+	EVENT_HARDWARE,
+	EVENT_SOFTWARE,
+	EVENT_TRACEPOINT,
+	EVENT_RAW,
+	EVENT_BREAKPOINT,
+	EVENT_OTHER, /* of a PMU that the kernel numbers */
+	EVENT_KINDS,
 };
 
 /** Kinds of events to make of a trace, as perf's --itrace names them. */
@@ -76,15 +89,20 @@ int itrace_parse(const char *text, struct itrace *ret, struct ptvm_error *error)
 int itrace_add(const char *text, struct itrace *itrace, struct ptvm_error *error);
 
 /**
- * Parse the argument of -F: a list replaces `fields`, with + and - it changes them. A leading `hw:`
- * or `synth:` is accepted; behind `sw:`, `trace:`, `raw:` or `break:`, whose events are none of the
- * trace, the list is checked and changes nothing.
+ * Parse the argument of -F: a list replaces `fields`, with + and - it changes them. A leading
+ * `hw:`, `sw:`, `trace:`, `raw:`, `break:` or `synth:` says which kind of events it is for (the
+ * first and the last also those of the trace); for others it is checked and changes nothing. Where
+ * no list follows, samples of that kind have no fields, and are left out.
  *
- * @fields  in: the default; out: the result
+ * @fields  of `kind`; in: the default; out: the result
  *
  * Returns 0 or -PTVM_BAD_USAGE with the word that is wrong.
  */
-int fields_parse(const char *text, uint32_t *fields, struct ptvm_error *error);
+int fields_parse(const char *text, enum event_kind kind, uint32_t *fields,
+		 struct ptvm_error *error);
+
+/** Whether a time is in the ranges, or there are none. */
+bool time_ranges_have(const struct time_ranges *ranges, uint64_t time_ns);
 
 /**
  * Parse the argument of --time: START,STOP with either missing, several separated by spaces, or

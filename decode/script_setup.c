@@ -9,6 +9,7 @@
 #include "decode/base/vec.h"
 #include "decode/perf_file.h"
 #include "decode/record_lines.h"
+#include "decode/sample_line.h"
 
 static int add_step(struct script_args *args, struct script_step step, struct ptvm_error *error)
 {
@@ -22,7 +23,7 @@ static int add_step(struct script_args *args, struct script_step step, struct pt
 int script_fields(void *context, const char *value, struct ptvm_error *error)
 {
 	uint32_t scratch = 0;
-	int r = fields_parse(value, &scratch, error);
+	int r = fields_parse(value, EVENT_OF_TRACE, &scratch, error);
 
 	return r ? r : add_step(context, (struct script_step){ STEP_FIELDS, value }, error);
 }
@@ -129,7 +130,7 @@ static int open_recording(struct script *script, struct ptvm_error *error)
 			data->queues.items[i].pid =
 				sideband_pid_of(script->sideband, data->queues.items[i].tid);
 	script->queues = data->queues.items;
-	script->queue_count = data->queues.count;
+	script->queue_count = script->args.no_itrace ? 0 : data->queues.count;
 	data->pt.guest_tsc_raw = script->args.no_correlate;
 	script->print.pt = &data->pt;
 	script->print.data = data;
@@ -264,35 +265,6 @@ static int parse_times(struct script *script, struct ptvm_error *error)
 	return time_ranges_parse(args->times, first, last, &script->print.times, error);
 }
 
-static uint32_t default_fields(const struct script *script)
-{
-	uint32_t fields = FIELD_COMM | FIELD_TID | FIELD_CPU | FIELD_TIME | FIELD_EVENT |
-			  FIELD_PERIOD | FIELD_IP | FIELD_SYM | FIELD_SYMOFF | FIELD_DSO |
-			  FIELD_ADDR | FIELD_SYNTH;
-
-	if (script->args.pt)
-		fields &= ~(uint32_t)(FIELD_COMM | FIELD_TID | FIELD_CPU);
-	else if (!script->print.pt->per_cpu)
-		fields &= ~(uint32_t)FIELD_CPU;
-	if (!script->print.pt->conv.valid || script->print.timeless)
-		fields &= ~(uint32_t)FIELD_TIME;
-	return fields;
-}
-
-/* What a preset does to the fields and events; those of perf script. */
-static const char *step_fields(const struct script_step *step)
-{
-	switch (step->kind) {
-	case STEP_FIELDS: return step->text;
-	case STEP_INSN_TRACE:
-		return strcmp(step->text, "raw") ? "+disasm,-event,-period"
-						 : "+insn,-event,-period";
-	case STEP_CALL_TRACE: return "-ip,-addr,-event,-period,+callindent";
-	case STEP_CALL_RET_TRACE: return "-ip,-addr,-event,-period,+callindent,+flags";
-	default: return NULL;
-	}
-}
-
 static const char *step_itrace(const struct script_step *step)
 {
 	switch (step->kind) {
@@ -304,40 +276,9 @@ static const char *step_itrace(const struct script_step *step)
 	}
 }
 
-/* The options in their order. A target is shown with branches unless a field was taken away. */
-static int parse_fields(struct script *script, struct ptvm_error *error)
+static bool has_trace(const struct script *script)
 {
-	struct print_config *print = &script->print;
-	uint32_t fields = default_fields(script), asked = 0;
-	bool taken_away = false;
-
-	for (unsigned i = 0; i < script->args.step_count; i++) {
-		const char *text = step_fields(&script->args.steps[i]);
-		uint32_t added = 0, kept = UINT32_MAX;
-		int r;
-
-		if (!text)
-			continue;
-		r = fields_parse(text, &fields, error);
-		if (!r)
-			r = fields_parse(text, &added, error);
-		if (!r)
-			r = fields_parse(text, &kept, error);
-		if (r)
-			return r;
-		asked = (asked & kept) | added;
-		taken_away |= kept != UINT32_MAX;
-	}
-	if (taken_away && !(asked & FIELD_ADDR))
-		fields &= ~(uint32_t)FIELD_ADDR;
-	/* what stands beside an address needs it; a target alone is printed by branches */
-	if (!(fields & (FIELD_IP | FIELD_ADDR | FIELD_CALLINDENT)))
-		fields &= ~(uint32_t)(FIELD_SYM | FIELD_SYMOFF | FIELD_DSO);
-	print->fields = fields;
-	print->insn_addr = asked & FIELD_ADDR;
-	print->event_period = asked & FIELD_PERIOD;
-	print->full_insns = print->insn_addr || fields & FIELD_IPC;
-	return 0;
+	return script->args.pt || script->data.have_pt;
 }
 
 static int parse_itrace(struct script *script, struct ptvm_error *error)
@@ -356,7 +297,7 @@ static int parse_itrace(struct script *script, struct ptvm_error *error)
 	if (!any)
 		itrace_default(&itrace);
 	script->print.itrace = itrace;
-	script->print.timeless = !script->print.pt->tsc || itrace.timeless;
+	script->print.timeless = itrace.timeless || (has_trace(script) && !script->print.pt->tsc);
 	return 0;
 }
 
@@ -398,10 +339,11 @@ static void set_modifier(struct script *script)
 /* perf aligns event names to the longest of all events, those it makes up included. */
 static void set_name_width(struct script *script)
 {
-	size_t width = strlen("instructions") + strlen(script->modifier);
+	const char *made_up = script->print.itrace.instructions ? "instructions" : "branches";
+	size_t width = 0;
 
-	if (!script->print.itrace.instructions)
-		width = strlen("branches") + strlen(script->modifier);
+	if (has_trace(script))
+		width = strlen(made_up) + strlen(script->modifier);
 	for (size_t i = 0; i < script->data.events.count; i++)
 		if (strlen(script->data.events.items[i].name) > width)
 			width = strlen(script->data.events.items[i].name);
@@ -429,6 +371,14 @@ static void set_style(struct script *script)
 					     .intel = script->args.intel };
 }
 
+static bool has_samples(const struct script *script)
+{
+	for (size_t i = 0; i < script->data.events.count; i++)
+		if (sample_is_expected(&script->data.events.items[i]))
+			return true;
+	return false;
+}
+
 static void set_records(struct script *script)
 {
 	const struct script_args *args = &script->args;
@@ -438,6 +388,7 @@ static void set_records(struct script *script)
 	records |= args->show_task ? RECORDS_TASK : 0;
 	records |= args->show_mmap ? RECORDS_MMAP : 0;
 	records |= args->show_lost ? RECORDS_LOST : 0;
+	records |= has_samples(script) ? RECORDS_SAMPLE : 0;
 	script->print.records = records;
 }
 
@@ -460,7 +411,7 @@ int script_open(struct script *script, struct ptvm_error *error)
 	if (!r)
 		r = parse_itrace(script, error);
 	if (!r)
-		r = parse_fields(script, error);
+		r = script_parse_fields(script, error);
 	if (!r)
 		r = parse_times(script, error);
 	if (r)
@@ -477,8 +428,8 @@ int script_open(struct script *script, struct ptvm_error *error)
 	set_name_width(script);
 	set_style(script);
 	script->nothing_wanted = print->times.count || print->cpus.count || print->itrace.quick;
-	if (!script->args.pt && !script->data.have_pt && !script->args.dump &&
-	    !script->args.header_only)
+	if (!has_trace(script) && !script->args.dump && !script->args.header_only &&
+	    !(print->records & RECORDS_SAMPLE))
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no Intel PT in this recording",
 				 script->data.path);
 	return script->lead.failed ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : 0;

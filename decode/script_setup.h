@@ -31,7 +31,7 @@ struct script_args {
 	const char *cpus; /* -C, or --cpu of a raw trace */
 	struct script_step steps[SCRIPT_STEPS_MAX];
 	unsigned step_count;
-	bool no_correlate, no_pager, force, dump, header, header_only;
+	bool no_correlate, no_itrace, no_pager, force, dump, header, header_only;
 	bool show_switch, show_task, show_mmap, show_lost;
 	bool intel, nanoseconds, relative_time, delta_time, guest_only, host_only;
 	uint64_t jobs, max_lines, mtc_freq, nom_freq, cpuid_eax, cpuid_ebx;
@@ -69,6 +69,10 @@ int script_call_ret_trace(void *context, const char *value, struct ptvm_error *e
 int script_cpu(void *context, const char *value, struct ptvm_error *error);
 int script_elf(void *context, const char *value, struct ptvm_error *error);
 int script_raw(void *context, const char *value, struct ptvm_error *error);
+
+/** Settle the fields of all kinds of lines; the recording is open, and how to print mostly settled.
+ * Returns 0 or -PTVM_BAD_USAGE. */
+int script_parse_fields(struct script *script, struct ptvm_error *error);
 
 /** Open what the options name and settle how to print. Errors name file or option. */
 int script_open(struct script *script, struct ptvm_error *error);

@@ -410,6 +410,7 @@ static void get_result(const struct team *team, struct team_result *ret)
 	ret->insns = team->insns;
 	ret->lines = team->timeline.lines;
 	ret->corrections = team->corrections;
+	ret->note = team->timeline.records.points.note;
 	ret->translated = team->translated;
 	ret->labels = team->labels.count;
 	ret->first_label = label_list_lowest(&team->labels);

@@ -54,6 +54,7 @@ struct team_result {
 	uint64_t insns, lines, bytes; /* bytes of trace */
 	uint64_t corrections;         /* times held back from running backwards */
 	uint64_t translated;          /* TSCs of guests that are not the host's */
+	const char *note;             /* about lines of the recording's samples; NULL none */
 	uint64_t labels, first_label; /* jump labels found changed, and the lowest address */
 };
 

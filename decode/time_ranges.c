@@ -205,3 +205,11 @@ int time_ranges_parse(const char *text, uint64_t first, uint64_t last, struct ti
 	*ret = ranges;
 	return 0;
 }
+
+bool time_ranges_have(const struct time_ranges *ranges, uint64_t time_ns)
+{
+	for (unsigned i = 0; i < ranges->count; i++)
+		if (time_ns >= ranges->items[i].from && time_ns <= ranges->items[i].to)
+			return true;
+	return !ranges->count;
+}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/record_lines.h"
 #include "decode/team.h"
 #include "tests/flow_bench.h"
 
@@ -51,6 +52,9 @@ static void choose(uint8_t choice, struct print_config *print)
 		print->fields |= FIELD_DISASM | FIELD_IPC | FIELD_MACHINE_PID | FIELD_VCPU;
 	if (choice & 16)
 		print->fields |= FIELD_CALLINDENT;
+	for (int kind = 0; kind < EVENT_KINDS; kind++)
+		print->sample_fields[kind] = print->fields | FIELD_PERIOD | FIELD_TRACE;
+	print->records = RECORDS_SAMPLE;
 	print->full_insns = print->insn_addr = choice & 4;
 	print->delta_time = choice & 32;
 	print->relative_time = choice & 64;
@@ -77,8 +81,8 @@ static void print_recording(struct perf_data *recording, const struct machines *
 			queue->pid = sideband_pid_of(sideband, queue->tid);
 	}
 	choose(choice, &print);
-	(void)team_print(recording->queues.items, recording->queues.count, &print, &output,
-			     &result, &error);
+	(void)team_print(recording->queues.items, recording->queues.count, &print, &output, &result,
+			 &error);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

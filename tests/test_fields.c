@@ -14,7 +14,7 @@ static uint32_t parse(const char *text)
 	uint32_t fields = BEFORE;
 	struct ptvm_error error = { 0 };
 
-	if (fields_parse(text, &fields, &error))
+	if (fields_parse(text, EVENT_OF_TRACE, &fields, &error))
 		fail_msg("%s: %s", text, error.message);
 	return fields;
 }
@@ -24,7 +24,7 @@ static void refuse(const char *text, const char *message)
 	uint32_t fields = BEFORE;
 	struct ptvm_error error = { 0 };
 
-	if (fields_parse(text, &fields, &error) != -PTVM_BAD_USAGE)
+	if (fields_parse(text, EVENT_OF_TRACE, &fields, &error) != -PTVM_BAD_USAGE)
 		fail_msg("%s was accepted", text);
 	assert_int_equal(fields, BEFORE);
 	assert_string_equal(error.message, message);
@@ -33,8 +33,9 @@ static void refuse(const char *text, const char *message)
 static void every_field_has_its_name(void **state)
 {
 	assert_int_equal(parse("comm,tid,pid,cpu,time,event,period,ip,sym,symoff,dso,addr,flags,"
-			       "insn,insnlen,ipc,machine_pid,vcpu,synth,vmcs,nr,callindent,disasm"),
-			 (FIELD_DISASM << 1) - 1);
+			       "insn,insnlen,ipc,machine_pid,vcpu,synth,vmcs,nr,callindent,disasm,"
+			       "trace"),
+			 (FIELD_TRACE << 1) - 1);
 }
 
 static void a_list_replaces_the_fields(void **state)
@@ -91,6 +92,34 @@ static void kinds_of_events_outside_the_trace_change_nothing(void **state)
 	refuse("sw:foo", "-F: no field is called 'foo'");
 }
 
+static uint32_t parse_for(enum event_kind kind, const char *text)
+{
+	uint32_t fields = BEFORE;
+	struct ptvm_error error = { 0 };
+
+	if (fields_parse(text, kind, &fields, &error))
+		fail_msg("%s: %s", text, error.message);
+	return fields;
+}
+
+static void a_list_is_for_all_kinds_or_its_own(void **state)
+{
+	assert_int_equal(parse_for(EVENT_SOFTWARE, "sym"), FIELD_SYM);
+	assert_int_equal(parse_for(EVENT_SOFTWARE, "sw:sym"), FIELD_SYM);
+	assert_int_equal(parse_for(EVENT_SOFTWARE, "trace:sym"), BEFORE);
+	assert_int_equal(parse_for(EVENT_TRACEPOINT, "trace:+sym"), BEFORE | FIELD_SYM);
+	assert_int_equal(parse_for(EVENT_HARDWARE, "hw:sym"), FIELD_SYM);
+	assert_int_equal(parse_for(EVENT_HARDWARE, "synth:sym"), BEFORE);
+	assert_int_equal(parse_for(EVENT_OTHER, "hw:sym"), BEFORE);
+}
+
+static void an_empty_list_leaves_samples_out(void **state)
+{
+	assert_int_equal(parse_for(EVENT_SOFTWARE, "sw:"), 0);
+	assert_int_equal(parse_for(EVENT_TRACEPOINT, "sw:"), BEFORE);
+	assert_int_equal(parse("trace:"), BEFORE);
+}
+
 static void other_kinds_are_refused(void **state)
 {
 	refuse("xx:ip", "-F: no kind of events is called 'xx'");
@@ -108,6 +137,8 @@ int main(void)
 		cmocka_unit_test(words_that_are_no_field_are_refused),
 		cmocka_unit_test(a_list_without_fields_is_refused),
 		cmocka_unit_test(kinds_of_events_in_the_trace_count),
+		cmocka_unit_test(a_list_is_for_all_kinds_or_its_own),
+		cmocka_unit_test(an_empty_list_leaves_samples_out),
 		cmocka_unit_test(kinds_of_events_outside_the_trace_change_nothing),
 		cmocka_unit_test(other_kinds_are_refused),
 	};

@@ -10,26 +10,15 @@ import sys
 import tempfile
 
 import questions
+from perf_file import AUXTRACE, DATA, DIR_FORMAT, FEATURES, FINISHED_ROUND, KERNEL_TYPES, PerfFile
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 RECORDING = PROJECT / "examples/vm-small"
 GUEST = RECORDING / "kcore_dir__106"
 FILES = ["--guestkallsyms", GUEST / "kallsyms", "--guestmodules", GUEST / "modules"]
 PTVM, SIM = sys.argv[1:3]
-DATA, FEATURES, DIR_FORMAT = 40, 72, 24
-KERNEL_TYPES, AUXTRACE, FINISHED_ROUND = 64, 71, 68
 FIELDS = ["-F", "comm,tid,cpu,time,event,ip,sym,symoff,dso,addr,flags"]
 QUESTIONS = [["--itrace=i1ibe", *FIELDS], ["--itrace=i1us", "--show-switch-events", *FIELDS]]
-
-
-def records(data, at, end):
-    """Each record with what belongs to it: its type and bytes."""
-    while at < end:
-        kind, _, size = struct.unpack_from("<IHH", data, at)
-        if kind == AUXTRACE:
-            size += struct.unpack_from("<Q", data, at + 8)[0]
-        yield kind, data[at:at + size]
-        at += size
 
 
 def place(kind, record, with_trace):
@@ -41,40 +30,21 @@ def place(kind, record, with_trace):
     return 2
 
 
-def features(data, size, at):
-    """The sections of the header's features, and that of the directory's form."""
-    bits = int.from_bytes(data[FEATURES:FEATURES + 32], "little")
-    sections, where = {DIR_FORMAT: struct.pack("<Q", 1)}, size
-    for bit in range(256):
-        if bits >> bit & 1:
-            offset, length = struct.unpack_from("<QQ", data, where)
-            # perf takes what the index names from `data`: without one it takes trace as it comes
-            sections[bit] = bytes(8) if bit == 18 else data[offset:offset + length]
-            where += 16
-    table, payloads = b"", b""
-    for bit in sorted(sections):
-        table += struct.pack("<QQ", at + 16 * len(sections) + len(payloads), len(sections[bit]))
-        payloads += sections[bit]
-    return (bits | 1 << DIR_FORMAT).to_bytes(32, "little"), table + payloads
-
-
 def split(copy, with_trace):
     """Replace the data of a recording by three files; 0 has later records before the earlier ones of 10."""
-    data = (copy / "data").read_bytes()
-    start, size = struct.unpack_from("<QQ", data, DATA)
-    parts = [b"", b"", b""]
-    for kind, record in records(data, start, start + size):
+    file = PerfFile(copy / "data")
+    parts = [[], [], []]
+    for kind, record in file.records:
         if kind != FINISHED_ROUND:  # none in such recordings
-            parts[place(kind, record, with_trace)] += record
-    bits, rest = features(data, start + size, start + len(parts[2]))
-    head = data[:DATA] + struct.pack("<QQ", start, len(parts[2])) + data[DATA + 16:FEATURES] + bits + data[104:start]
-    (copy / "data").write_bytes(head + parts[2] + rest)
-    (copy / "data.0").write_bytes(parts[0])
+            parts[place(kind, record, with_trace)].append((kind, record))
+    file.records = parts[2]
+    file.features[DIR_FORMAT] = struct.pack("<Q", 1)
+    file.write(copy / "data")
+    (copy / "data.0").write_bytes(b"".join(record for _, record in parts[0]))
     (copy / "data.1").write_bytes(b"")
-    (copy / "data.10").write_bytes(parts[1])
+    (copy / "data.10").write_bytes(b"".join(record for _, record in parts[1]))
     if with_trace:  # perf takes any name that begins so
         (copy / "data.ptvm-other").write_bytes(b"none of it")
-    return copy
 
 
 def answers(program, recording, question):

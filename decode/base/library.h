@@ -1,0 +1,15 @@
+/* Libraries that few runs need, loaded when one does: those below them take longer to load than a
+ * short recording to decode. */
+#pragma once
+
+#include <stddef.h>
+
+/**
+ * Load a library and find its functions.
+ *
+ * @names  of `count` functions
+ * @ret    where they are, in the same order
+ *
+ * Returns what dlclose() takes, or NULL where it is not there or lacks a function.
+ */
+void *library_load(const char *file, const char *const *names, void **ret, size_t count);

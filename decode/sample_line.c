@@ -1,0 +1,214 @@
+#include "decode/sample_line.h"
+
+#include "decode/base/error.h"
+#include "decode/block_text.h"
+#include "decode/perf_record.h"
+#include "decode/perf_sample.h"
+#include "decode/print_prefix.h"
+#include "decode/sample_flags.h"
+#include "decode/x86_insn.h"
+
+/* As perf: deeper chains are cut off (PERF_MAX_STACK_DEPTH). */
+enum { MOST_CALLS = 127 };
+
+/* Addresses from here on are none, but say whose those are that follow (PERF_CONTEXT_*). */
+static const uint64_t context_first = -(uint64_t)4095;
+
+struct sample_line {
+	const struct print_config *config;
+	const struct perf_event *event;
+	struct perf_sample sample;
+	struct prefix_owner owner;
+	struct machine *machine; /* NULL: a guest that nothing is known of */
+	uint32_t fields;
+	bool has_chain;
+	struct text *text;
+};
+
+enum event_kind sample_kind(const struct perf_event *event)
+{
+	static const enum event_kind kinds[] = {
+		EVENT_HARDWARE, EVENT_SOFTWARE, EVENT_TRACEPOINT,
+		EVENT_HARDWARE, EVENT_RAW,      EVENT_BREAKPOINT,
+	};
+
+	return event->type < sizeof(kinds) / sizeof(*kinds) ? kinds[event->type] : EVENT_OTHER;
+}
+
+bool sample_is_expected(const struct perf_event *event)
+{
+	enum { SOFTWARE = 1, DUMMY = 9 }; /* PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY */
+
+	return !event->is_pt && (event->type != SOFTWARE || event->config != DUMMY);
+}
+
+/* A guest's threads are not known, but by the number of the vCPU's. */
+static void find_owner(struct sample_line *line, const struct perf_record *record)
+{
+	const struct print_config *config = line->config;
+	unsigned mode = record->misc & PERF_MISC_CPUMODE;
+	struct prefix_owner *owner = &line->owner;
+
+	*owner = (struct prefix_owner){ .pid = record->pid,
+					.tid = record->tid,
+					.time_ns = record->time,
+					.in_guest = mode == PERF_CPUMODE_GUEST_KERNEL ||
+						    mode == PERF_CPUMODE_GUEST_USER };
+	if (owner->in_guest) {
+		line->machine = machines_guest(config->machines, owner->pid);
+	} else {
+		line->machine = config->machines->host;
+		owner->comm =
+			sideband_comm(config->sideband, owner->pid, owner->tid, owner->time_ns);
+	}
+}
+
+/* perf takes samples without a time for any. */
+static bool is_wanted(const struct sample_line *line)
+{
+	bool has_time = line->event->sample_type & PERF_SAMPLE_TIME;
+
+	return line->fields && prefix_is_wanted(line->config, &line->owner) &&
+	       (!has_time || time_ranges_have(&line->config->times, line->sample.time));
+}
+
+static void add_prefix(struct sample_line *line)
+{
+	const struct prefix_owner *owner = &line->owner;
+	uint32_t fields = line->fields;
+
+	prefix_add_machine(line->text, fields, line->config, owner);
+	if (line->has_chain && fields & FIELD_COMM) {
+		prefix_add_comm(line->text, owner->comm, owner->tid, 0);
+		fields &= ~(uint32_t)FIELD_COMM;
+	}
+	prefix_add_thread(line->text, fields, owner->comm, owner->pid, owner->tid);
+	prefix_add_place(line->text, fields, line->sample.cpu, owner);
+	if (fields & FIELD_TIME)
+		prefix_add_time(line->text, line->config, line->sample.time);
+}
+
+static void add_event(struct sample_line *line)
+{
+	bool says_period = line->event->sample_type & PERF_SAMPLE_PERIOD;
+
+	if (line->fields & FIELD_PERIOD) {
+		text_dec(line->text, says_period ? line->sample.period : line->event->sample_period,
+			 10, ' ');
+		text_putc(line->text, ' ');
+	}
+	if (line->fields & FIELD_EVENT) {
+		text_right(line->text, *line->event->name ? line->event->name : "[unknown]",
+			   line->config->name_width);
+		text_puts(line->text, ": ");
+	}
+	if (line->fields & FIELD_FLAGS)
+		sample_flags_text(line->text, 0);
+}
+
+static void add_symbol(struct sample_line *line, uint64_t address)
+{
+	struct symbol_view symbol = { 0 };
+
+	if (line->machine && address)
+		machine_symbol(line->machine, line->owner.pid, address, line->owner.time_ns,
+			       &symbol);
+	symbol_text(line->text, &symbol, line->fields);
+}
+
+static void add_address(struct sample_line *line)
+{
+	text_hex(line->text, line->sample.address, 16);
+	if (line->event->sample_type & PERF_SAMPLE_ADDR)
+		add_symbol(line, line->sample.address);
+}
+
+/* Of calls in a file, the address in it. */
+static void add_call(struct sample_line *line, uint64_t address)
+{
+	uint64_t shown = address;
+
+	if (line->machine)
+		shown = machine_file_address(line->machine, line->owner.pid, address,
+					     line->owner.time_ns);
+	text_putc(line->text, '\t');
+	text_hex(line->text, shown, 16);
+	add_symbol(line, address);
+	text_putc(line->text, '\n');
+}
+
+static void add_chain(struct sample_line *line)
+{
+	struct bytes chain = line->sample.callchain;
+
+	text_putc(line->text, '\n');
+	for (size_t at = 0, calls = 0; at + 8 <= chain.size && calls < MOST_CALLS; at += 8) {
+		uint64_t address = load_le(chain.data + at, 8);
+
+		if (address >= context_first)
+			continue;
+		add_call(line, address);
+		calls++;
+	}
+}
+
+static void add_insn(struct sample_line *line)
+{
+	struct code_space space = { .bits = 64 };
+	struct code_view code;
+	struct insn insn;
+
+	if (!(line->fields & (FIELD_INSN | FIELD_INSNLEN | FIELD_DISASM)))
+		return;
+	if (line->machine && line->sample.ip &&
+	    !machine_code(line->machine, line->owner.pid, line->sample.ip, line->owner.time_ns,
+			  &code) &&
+	    !insn_read(code.data, code.left, line->sample.ip, space.bits, &insn)) {
+		struct block_style style = line->config->style;
+
+		style.fields = line->fields;
+		insn_text(line->text, &insn, &space, &style);
+	} else if (line->fields & FIELD_INSNLEN) {
+		text_puts(line->text, " ilen: 0");
+	}
+}
+
+static void add_place(struct sample_line *line)
+{
+	if (line->has_chain) {
+		add_chain(line);
+		return;
+	}
+	text_putc(line->text, ' ');
+	text_hex(line->text, line->sample.ip, 16);
+	add_symbol(line, line->sample.ip);
+}
+
+bool sample_line_add(struct text *text, const struct print_config *config,
+		     const struct perf_record *record, struct tracepoint_text *points)
+{
+	const struct perf_id *id = perf_data_id(config->data, record->id);
+	const struct perf_event *event = &config->data->events.items[id ? id->event : 0];
+	struct sample_line line = { .config = config, .event = event, .text = text };
+	struct bytes body = { record->data + 8, record->size - (size_t)8 };
+
+	line.fields = config->sample_fields[sample_kind(event)];
+	if (event->is_pt || perf_sample_read(event, body, &line.sample))
+		return false;
+	find_owner(&line, record);
+	if (!is_wanted(&line))
+		return false;
+	line.has_chain = line.fields & FIELD_IP && event->sample_type & PERF_SAMPLE_CALLCHAIN;
+	add_prefix(&line);
+	add_event(&line);
+	if (line.fields & FIELD_TRACE && event->type == 2 && line.sample.raw.size)
+		tracepoint_text_add(points, event->config, line.sample.cpu, record->time,
+				    line.sample.raw, text);
+	if (line.fields & FIELD_ADDR)
+		add_address(&line);
+	if (line.fields & FIELD_IP)
+		add_place(&line);
+	add_insn(&line);
+	text_putc(text, '\n');
+	return true;
+}

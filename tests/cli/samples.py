@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""samples.py PTVM: samples of other events beside the trace, byte by byte against the installed perf; prints TAP.
+
+The sample recording gets events, and samples at many of its times."""
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+from perf_file import AUXTRACE, SAMPLE, TRACING_DATA, PerfFile
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+RECORDING = PROJECT / "examples/vm-small"
+GUEST = RECORDING / "kcore_dir__106"
+FILES = ["--guestkallsyms", GUEST / "kallsyms", "--guestmodules", GUEST / "modules"]
+PTVM = sys.argv[1]
+IP, TID, TIME, CALLCHAIN, CPU, PERIOD, RAW, IDENTIFIER = (1 << bit for bit in (0, 1, 2, 5, 7, 8, 10, 16))
+COMMON = IP | TID | TIME | CPU | PERIOD | IDENTIFIER
+KERNEL, USER, GUEST_KERNEL = 1, 2, 4
+POINT = 0x234
+PAGE = b"""\
+	field: u64 timestamp;	offset:0;	size:8;	signed:0;
+	field: local_t commit;	offset:8;	size:8;	signed:1;
+	field: int overwrite;	offset:8;	size:1;	signed:1;
+	field: char data;	offset:16;	size:4080;	signed:1;
+"""
+FORMAT = f"""name: step
+ID: {POINT}
+format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
+	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+
+	field:unsigned int count;	offset:8;	size:4;	signed:0;
+	field:unsigned int kind;	offset:12;	size:4;	signed:0;
+	field:void * caller;	offset:16;	size:8;	signed:0;
+	field:__data_loc char[] text;	offset:24;	size:4;	signed:0;
+
+print fmt: "count %u kind=%s from %pS: %s", REC->count, __print_symbolic(REC->kind, {{ 0, "NONE" }}, {{ 1, "ONE" }}), """ \
+    """REC->caller, __get_str(text)
+"""
+
+
+def section(text, long_size=8):
+    """HEADER_TRACING_DATA with one tracepoint, test:step."""
+    def sized(kind, data):
+        return struct.pack(kind, len(data)) + data
+
+    return (b"\x17\x08Dtracing0.6\0" + bytes([0, long_size]) + struct.pack("<I", 4096)
+            + b"header_page\0" + sized("<Q", PAGE) + b"header_event\0" + sized("<Q", b"\n") + struct.pack("<I", 0)
+            + struct.pack("<I", 1) + b"test\0" + struct.pack("<I", 1) + sized("<Q", text.encode())
+            + sized("<I", b"") + sized("<I", b'0xffffffff81234567 : "a string"\n') + sized("<Q", b""))
+
+
+def raw(count, caller):
+    text = b"step %d\0" % count
+    fields = struct.pack("<HBBiIIQI", POINT, 0, 0, 17, count, count % 3, caller, 28 | len(text) << 16) + text
+    fields = fields.ljust((len(fields) + 4 + 7) // 8 * 8 - 4, b"\0")
+    return struct.pack("<I", len(fields)) + fields
+
+
+class Sampled:
+    """The sample recording with events and samples that it did not have."""
+
+    def __init__(self):
+        self.file = PerfFile(RECORDING / "data")
+        self.plain = self.file.events[-1][0]
+        self.next_id = 1000
+
+    def event(self, name, kind, config, sample_type):
+        attr = bytearray(self.plain)
+        struct.pack_into("<I", attr, 0, kind)
+        struct.pack_into("<QQQ", attr, 8, config, 1000, sample_type)
+        self.next_id += 1
+        self.file.describe(bytes(attr), self.next_id, name)
+        return self.next_id
+
+    def times(self, step):
+        """Every so many records of the kernel: thread, time and CPU as one of them has it, some nanoseconds later."""
+        switches = [record[-32:] for kind, record in self.file.records if kind in (14, 15)]
+        for number, trailer in enumerate(switches[::step]):
+            pid, tid, time, cpu = struct.unpack_from("<IIQI", trailer)
+            yield number, pid, tid, time + 1500 * (number % 7), cpu
+
+    def sample(self, mode, event, ip, where, rest):
+        _, pid, tid, time, cpu = where
+        body = struct.pack("<QQIIQIIQ", event, ip, pid, tid, time, cpu, 0, where[0] + 1) + rest
+        self.file.records.append((SAMPLE, struct.pack("<IHH", SAMPLE, mode, 8 + len(body)) + body))
+
+
+def symbols(path, count):
+    """Addresses in functions of a kernel."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    starts = [int(line[0], 16) for line in lines if line[1] in "tT" and len(line) == 3]
+    return [start + 5 for start in starts[::len(starts) // count][:count]]
+
+
+def make(where):
+    """Tracepoints with and without strings, cycles of host and guest, a clock with call chains."""
+    shutil.copytree(RECORDING, where)
+    made = Sampled()
+    host, guest = symbols(where / "kcore_dir/kallsyms", 50), symbols(where / "kcore_dir__106/kallsyms", 50)
+    point = made.event("test:step", 2, POINT, COMMON | RAW)
+    cycles = made.event("cycles", 0, 0, COMMON)
+    clock = made.event("cpu-clock", 1, 0, COMMON | CALLCHAIN)
+    for place in made.times(3):
+        number = place[0]
+        made.sample(KERNEL, point, host[number % 50], place, raw(number, host[number * 7 % 50]))
+    for place in made.times(5):
+        in_guest = place[2] == 113
+        ip = (guest if in_guest else host)[place[0] * 3 % 50]
+        made.sample(GUEST_KERNEL if in_guest else KERNEL, cycles, ip, place, b"")
+    for place in made.times(11):
+        chain = [2 ** 64 - 128, *host[:place[0] % 9], 2 ** 64 - 512, 0x7f0012345678]
+        made.sample(KERNEL, clock, host[0], place, struct.pack(f"<Q{len(chain)}Q", len(chain), *chain))
+    made.file.features[TRACING_DATA] = section(FORMAT)
+    made.file.write(where / "data")
+    return where
+
+
+def output(program, recording, args, **more):
+    run = subprocess.run([program, "script", "-i", recording, *FILES, *args], capture_output=True, check=True, timeout=100,
+                         **more)
+    text = run.stdout.decode().replace("[guest.kernel.kallsyms.106]", "[guest.kernel.kallsyms]")
+    return text.splitlines(), run.stderr.decode()
+
+
+def compare(recording, args):
+    ours, theirs = output(PTVM, recording, args)[0], output("perf", recording, args)[0]
+    assert len(theirs) > 50, f"{args}: {len(theirs)} lines"
+    for at, (found, expected) in enumerate(zip(ours, theirs)):
+        assert found == expected, f"{args}: line {at}: found {found!r}, perf has {expected!r}"
+    assert len(ours) == len(theirs), f"{args}: {len(ours)} lines, perf has {len(theirs)}"
+
+
+def test_perf_prints_the_same_without_trace(recording):
+    for args in (["--itrace=e"], ["--itrace=e", "-F", "comm,tid,time,event,ip,sym"], ["--itrace=e", "-F", "trace:"],
+                 ["--itrace=e", "-F", "sw:"], ["--itrace=e", "-F", "+flags,-event"], ["--itrace=e", "-C", "1"],
+                 ["--itrace=e", "-F", "hw:comm,ip"], ["--no-itrace", "--ns", "--reltime"]):
+        compare(recording, args)
+
+
+def test_perf_prints_the_same_beside_it(recording):
+    """Without names and times: of these perf knows less."""
+    for args in (["--itrace=cr", "-F", "-comm,-tid,-time"], ["--itrace=i100i", "-F", "-comm,-tid,-time"],
+                 ["--itrace=b", "-F", "ip,sym"]):
+        compare(recording, ["-C", "0", *args])
+    compare(recording, ["-C", "1", "--itrace=b", "-F", "ip,event,trace"])
+
+
+def test_a_format_that_kills_the_library_leaves_bytes(recording):
+    file = PerfFile(recording / "data")
+    file.features[TRACING_DATA] = section(FORMAT.split("print fmt")[0] + 'print fmt: "%d", 1 / REC->kind\n')
+    file.write(recording / "killing")
+    lines, complaint = output(PTVM, recording / "killing", ["--itrace=e", "-F", "trace:event,trace", "-F", "sw:", "-F", "hw:ip"])
+    points = [line for line in lines if "test:step" in line]
+    assert len(points) > 50 and "test:step: raw: 34 02" in points[0], points[:3]
+    assert "libtraceevent failed: samples of tracepoints from there on are shown as bytes" in complaint, complaint
+
+
+def test_without_formats_samples_are_bytes(recording):
+    file = PerfFile(recording / "data")
+    del file.features[TRACING_DATA]
+    file.write(recording / "bare")
+    lines, complaint = output(PTVM, recording / "bare", ["--itrace=e", "-F", "trace:event,trace"])
+    assert any("test:step: raw: 34 02" in line for line in lines), lines[:3]
+    assert complaint.count("the recording has no formats of tracepoints") == 1, complaint
+
+
+def test_selections_are_for_samples_too(recording):
+    plain = output(PTVM, recording, ["--itrace=e", "-F", "nr,tid,time,event", "--guest-only"])[0]
+    guest = [line for line in plain if "cycles" in line]
+    assert guest == plain and all(line.split()[:2] == ["113", "guest"] for line in guest) and guest, plain[:3]
+    assert not any(" guest " in line for line in output(PTVM, recording, ["--itrace=e", "-F", "nr,time", "--host-only"])[0])
+    times = output(PTVM, recording, ["--itrace=e", "-F", "time", "--time", "25.0,26.5"])[0]
+    assert times and all(25 <= float(line.rstrip(": ")) <= 26.5 for line in times if line), times[:3]
+    vcpu = output(PTVM, recording, ["--itrace=e", "-F", "tid,event", "--vcpu", "0"])[0]
+    assert vcpu and all(line.split()[0] == "113" for line in vcpu if line and line[0] != "\t"), vcpu[:3]
+
+
+def test_without_trace_there_are_samples(recording):
+    file = PerfFile(recording / "data")
+    file.records = [(kind, data) for kind, data in file.records if kind not in (70, AUXTRACE)]
+    file.write(recording / "untraced")
+    compare(recording / "untraced", ["-F", "comm,tid,cpu,time,event"])
+
+
+TESTS = [test for name, test in list(globals().items()) if name.startswith("test_")]
+
+
+def main():
+    print(f"1..{len(TESTS)}")
+    good = True
+    with tempfile.TemporaryDirectory() as folder:
+        recording = make(pathlib.Path(folder) / "sampled")
+        for number, test in enumerate(TESTS, 1):
+            if "perf" in test.__name__ and not shutil.which("perf"):
+                print(f"ok {number} - {test.__name__} # SKIP no perf")
+                continue
+            try:
+                test(recording)
+                print(f"ok {number} - {test.__name__}")
+            except (AssertionError, subprocess.SubprocessError) as reason:
+                print(f"not ok {number} - {test.__name__}\n# {str(reason)[:900]}")
+                good = False
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
