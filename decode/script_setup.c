@@ -301,6 +301,15 @@ static int parse_itrace(struct script *script, struct ptvm_error *error)
 	return 0;
 }
 
+/* As no-color.org has it; a terminal that is dumb shows colours as litter. */
+static bool wants_color(void)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(no_color && *no_color) &&
+	       !(term && !strcmp(term, "dumb"));
+}
+
 /* What else comes with a preset. */
 static void apply_presets(struct script *script)
 {
@@ -308,7 +317,7 @@ static void apply_presets(struct script *script)
 	struct print_config *print = &script->print;
 
 	print->nanoseconds = script->args.nanoseconds;
-	print->color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	print->color = wants_color();
 	for (unsigned i = 0; i < script->args.step_count; i++) {
 		unsigned kind = script->args.steps[i].kind;
 

@@ -201,7 +201,9 @@ int time_ranges_parse(const char *text, uint64_t first, uint64_t last, struct ti
 		return ptvm_fail(error, PTVM_BAD_USAGE, "more than %d ranges in --time: '%s'",
 				 TIME_RANGES_MAX, text);
 	if (r < 0)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "invalid argument of --time: '%s'", text);
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "--time takes FROM,TO in seconds, rising, or 10%%-20%%, not '%s'",
+				 text);
 	*ret = ranges;
 	return 0;
 }

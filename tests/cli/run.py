@@ -90,6 +90,8 @@ def test_mistakes_get_one_sentence():
     refused(["script", "--wrong=1"], "ptvm script: unknown option: --wrong")
     refused(["script", "-i"], "ptvm script: option needs an argument: -i")
     refused(["script", "--insn-trace=all"], "ptvm script: invalid argument of --insn-trace: 'all'")
+    refused(["script", "-i", RECORDING, "--time=3,2"],
+            "ptvm script: --time takes FROM,TO in seconds, rising, or 10%-20%, not '3,2'")
     refused(["script", "--itrace=k"], "ptvm script: invalid argument of --itrace: 'k'")
     refused(["script", "-C", "x"], "ptvm script: -C takes numbers and ranges, as 0,2-3 or 0x1f, not 'x'")
     refused(["script", "--guest-only", "--host-only"], "ptvm script: --guest-only and --host-only exclude each other")
@@ -236,6 +238,13 @@ def test_a_terminal_gets_a_pager():
     equal((status, unpaged), (0, plain))
     status, missing = on_terminal(args, PTVM_PAGER="/nonexistent/pager 2>/dev/null")
     equal((status, "".join(missing.splitlines()[-2:])), (0, "".join(plain.splitlines())))
+
+
+def test_errors_are_red_where_that_is_wanted():
+    args = ["script", "-i", RECORDING / "data", "--itrace=e", "--no-pager"]
+    for red, env in ((True, {"NO_COLOR": "", "TERM": "xterm"}), (False, {"NO_COLOR": "1", "TERM": "xterm"}),
+                     (False, {"NO_COLOR": "", "TERM": "dumb"})):
+        equal((env, "\x1b[" in on_terminal(args, **env)[1]), (env, red))
 
 
 def test_what_was_missing_is_said_behind_the_pager():
