@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "correlate/correlate_report.h"
@@ -28,7 +29,8 @@ static int parse_options(struct correlate_args *args, int argc, char **argv,
 {
 	const struct option_row rows[] = {
 		{ 'i', "input", OPT_STRING, &args->input, "FILE",
-		  "recording: a perf.data file or directory (default: ptvm.data, then perf.data)" },
+		  "recording: a perf.data file or directory, or, with --dry-run, - for a pipe "
+		  "(default: ptvm.data, then perf.data)" },
 		{ 'o', "output", OPT_STRING, &args->output, "DIR",
 		  "write a corrected copy instead" },
 		{ 0, "dry-run", OPT_FLAG, &args->dry_run, NULL, "only say what the offsets are" },
@@ -54,6 +56,9 @@ static int parse_options(struct correlate_args *args, int argc, char **argv,
 	if (!left && args->undo &&
 	    (args->dry_run || args->output || args->json || args->given.count))
 		return ptvm_fail(error, PTVM_BAD_USAGE, "--undo goes with -i and -f only");
+	if (!left && !args->dry_run && args->input && !strcmp(args->input, "-"))
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "standard input cannot be corrected: only --dry-run reads it");
 	if (!left && args->dry_run && args->output)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "--dry-run and -o exclude each other");
 	return left;

@@ -88,17 +88,13 @@ int correlation_find(struct correlation *correlation, const struct offsets_given
 }
 
 /* Whether it is for us to change this file. */
-static int check_rights(int fd, const char *path, struct ptvm_error *error)
+static int check_rights(const struct stat *status, const char *path, struct ptvm_error *error)
 {
-	struct stat status;
-
-	if (fstat(fd, &status))
-		return ptvm_fail_errno(error, "%s", path);
-	if (status.st_uid && status.st_uid != geteuid())
+	if (status->st_uid && status->st_uid != geteuid())
 		return ptvm_fail(error, PTVM_BAD_INPUT,
 				 "%s: not owned by you or root (use -f to change it all the same)",
 				 path);
-	if (!(status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)))
+	if (!(status->st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)))
 		return ptvm_fail(error, PTVM_BAD_INPUT,
 				 "%s: read-only (use -o to write a corrected copy, or -f)", path);
 	return 0;
@@ -108,15 +104,16 @@ static int check_rights(int fd, const char *path, struct ptvm_error *error)
 static int open_target(const char *path, bool force, struct ptvm_error *error)
 {
 	_cleanup_close_ int fd = -1;
+	struct stat status;
 	int r, ret;
 
-	if (!strcmp(path, "-"))
-		return ptvm_fail(error, PTVM_BAD_USAGE,
-				 "standard input cannot be changed (use --dry-run)");
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &status))
 		return ptvm_fail_errno(error, "%s: cannot be changed (use -o for a copy)", path);
-	r = force ? 0 : check_rights(fd, path, error);
+	if (!S_ISREG(status.st_mode))
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "%s: no regular file, cannot be changed (use --dry-run)", path);
+	r = force ? 0 : check_rights(&status, path, error);
 	if (r)
 		return r;
 	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)

@@ -219,6 +219,18 @@ def test_files_that_are_not_ours_to_change_stay(where):
     assert "not owned" in run.stderr, run.stderr
 
 
+def test_a_pipe_with_a_name_is_not_changed(where):
+    data, truth = recording(where)
+    pipe = pathlib.Path(where) / "pipe"
+    os.mkfifo(pipe)
+    for args, status in ((["--dry-run"], 0), ([], 1)):
+        with subprocess.Popen(["cp", data, pipe]) as writer:
+            run = correlate("-i", pipe, *args)
+        equal((run.returncode, writer.returncode, sorted(os.listdir(where))), (status, 0, ["data", "pipe"]))
+        near(offsets(run), truth)
+    equal(run.stderr, f"ptvm correlate: {pipe}: no regular file, cannot be changed (use --dry-run)\n")
+
+
 def test_a_foreign_journal_is_not_believed(where):
     data, _ = recording(where)
     before = data.read_bytes()
@@ -248,6 +260,7 @@ def test_killed_at_any_time_the_next_run_completes(where):
 def test_mistakes_get_one_sentence(where):
     for args, message in ((["--tsc-offset=x"], "not a TSC offset: x"),
                           (["--undo", "--dry-run"], "--undo goes with -i and -f only"),
+                          (["-i", "-"], "standard input cannot be corrected: only --dry-run reads it"),
                           (["--undo", "--json"], "--undo goes with -i and -f only"),
                           (["--dry-run", "-o", "x"], "--dry-run and -o exclude each other"),
                           (["file"], "unexpected argument 'file'")):
