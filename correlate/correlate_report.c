@@ -220,8 +220,10 @@ static json_t *guest_json(const struct correlate_report *report, const struct vm
 
 	for (size_t i = 0; segments && i < guest->segments.count; i++)
 		if (json_array_append_new(segments,
-					  segment_json(report, &guest->segments.items[i])))
-			break;
+					  segment_json(report, &guest->segments.items[i]))) {
+			json_decref(segments);
+			return NULL;
+		}
 	object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:b}", "vmcs",
 			   hex(guest->vmcs), "machine_pid", id_json(identity.pid), "vcpu",
 			   id_json(identity.vcpu), "tid", id_json(identity.tid), "segments",
