@@ -9,9 +9,16 @@
 
 #include "decode/base/cleanup.h"
 
+/* Of files that have no size, as those of /proc with text, which the kernel makes when they are
+ * read and which give a page at most. sshfs parts a larger read into several requests of 32 KiB or
+ * more that it sends at once; for each the kernel goes through the text from its beginning, and
+ * most of what it finds is dropped, as what is before it came short. */
+enum { TEXT_READ_BYTES = 16 << 10 };
+
 struct channel_mount {
 	struct channel channel;
 	int root, file;
+	size_t most; /* asked for at once of the file */
 };
 
 static int fail(const char *path, struct ptvm_error *error)
@@ -59,6 +66,7 @@ static int mount_open(struct channel *channel, const char *path, struct ptvm_err
 		return fail(path, error);
 	if (!S_ISREG(status.st_mode))
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a regular file", path);
+	mount->most = status.st_size ? CHANNEL_READ_BYTES : TEXT_READ_BYTES;
 	mount->file = fd;
 	fd = -1;
 	return 0;
@@ -72,6 +80,7 @@ static int mount_read(struct channel *channel, uint64_t offset, void *data, size
 
 	if (offset > INT64_MAX)
 		return 0;
+	size = size < mount->most ? size : mount->most;
 	do {
 		n = pread(mount->file, data, size, (off_t)offset);
 	} while (n < 0 && errno == EINTR);

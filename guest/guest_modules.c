@@ -13,7 +13,7 @@
 
 enum { NOTE_BYTES = 4096, NAME_BYTES = 64, NUMBER_BYTES = 24 };
 
-static const char root[] = "/lib/modules/", id_file[] = ".note.gnu.build-id";
+static const char root[] = "/lib/modules/", id_file[] = "notes/.note.gnu.build-id";
 
 static int compare(const void *a, const void *b)
 {
@@ -174,7 +174,7 @@ static int take_section(struct guest_modules *modules, struct guest_module *modu
 	return 0;
 }
 
-/* Part "==> /sys/module/NAME/DIRECTORY/FILE <==" at its slashes. */
+/* Part "==> /sys/module/NAME/FILE <==". */
 static bool part_title(char *title, const char **ret_name, const char **ret_file)
 {
 	static const char begin[] = "==> /sys/module/", end[] = " <==";
@@ -190,13 +190,14 @@ static bool part_title(char *title, const char **ret_name, const char **ret_file
 	if (!slash)
 		return false;
 	*slash = '\0';
-	*ret_file = strrchr(slash + 1, '/');
-	return *ret_file && ++*ret_file;
+	*ret_file = slash + 1;
+	return true;
 }
 
 static int take_file(struct guest_modules *modules, const char *title, size_t title_size,
 		     const char *text, size_t size)
 {
+	static const char sections[] = "sections/";
 	char copy[CHANNEL_PATH_BYTES], number[NUMBER_BYTES];
 	struct guest_module *module;
 	const char *name, *file;
@@ -210,8 +211,10 @@ static int take_file(struct guest_modules *modules, const char *title, size_t ti
 		return 0;
 	if (!strcmp(file, id_file))
 		take_build_id(module, text, size);
+	if (strncmp(file, sections, strlen(sections)) != 0)
+		return 0;
 	(void)snprintf(number, sizeof(number), "%.*s", (int)(size < NUMBER_BYTES ? size : 0), text);
-	return take_section(modules, module, file, number);
+	return take_section(modules, module, file + strlen(sections), number);
 }
 
 static void sort_sections(struct guest_modules *modules)
@@ -246,7 +249,7 @@ static void read_build_id(struct channel *channel, struct guest_module *module)
 	char path[CHANNEL_PATH_BYTES], notes[NOTE_BYTES];
 	int size;
 
-	(void)snprintf(path, sizeof(path), "/sys/module/%s/notes/%s", module->name, id_file);
+	(void)snprintf(path, sizeof(path), "/sys/module/%s/%s", module->name, id_file);
 	size = channel_read_text(channel, path, notes, sizeof(notes), NULL);
 	if (size > 0)
 		take_build_id(module, notes, (size_t)size);

@@ -238,6 +238,24 @@ static void only_regular_files_are_read_of_a_mount(void **state)
 	assert_int_equal(channel_read_text(channel, "/proc/digits", text, sizeof(text), NULL), 7);
 }
 
+/* The kernel tells no size of it, and gives a page at once. */
+static void text_of_proc_is_read_whole(void **state)
+{
+	struct fixture *fixture = *state;
+	char whole[100000], text[sizeof(whole)];
+	FILE *file = fopen("/proc/kallsyms", "re");
+	size_t size = file ? fread(whole, 1, sizeof(whole), file) : 0;
+
+	if (file)
+		(void)fclose(file);
+	if (!size)
+		skip();
+	assert_int_equal(channel_mount_new("/", &fixture->channel, NULL), 0);
+	assert_int_equal(channel_open(fixture->channel, "/proc/kallsyms", NULL), 0);
+	assert_int_equal(channel_read(fixture->channel, 0, text, sizeof(text), NULL), size);
+	assert_memory_equal(text, whole, size);
+}
+
 static void a_mount_must_be_there(void **state)
 {
 	struct channel *channel;
@@ -342,6 +360,7 @@ int main(void)
 		WITH_FIXTURE(paths_that_could_mean_more_are_refused),
 		WITH_FIXTURE(links_in_a_mount_lead_nowhere),
 		WITH_FIXTURE(only_regular_files_are_read_of_a_mount),
+		WITH_FIXTURE(text_of_proc_is_read_whole),
 		cmocka_unit_test(a_mount_must_be_there),
 		WITH_FIXTURE(an_ssh_that_fails_is_a_failure),
 		WITH_FIXTURE(an_ssh_that_does_not_end_is_ended),

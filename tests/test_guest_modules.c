@@ -158,7 +158,8 @@ static void what_programs_print_of_many_files_is_taken(void **state)
 	static const char text[] =
 		"==> /sys/module/other/notes/.note.gnu.build-id <==\n"
 		"\4\0\0\0\2\0\0\0\3\0\0\0GNU\0\1\2\0\0"
-		"\n\n==> /sys/module/other/sections/.text.unlikely <==\n0xffffffffc0004100\n"
+		"\n\n==> /sys/module/other/sections/.note.gnu.build-id <==\n0xffffffffc0004000\n"
+		"\n==> /sys/module/other/sections/.text.unlikely <==\n0xffffffffc0004100\n"
 		"\n==> /sys/module/other/sections/.text <==\n0xffffffffc0004000\n"
 		"\n==> /sys/module/other/sections/.altinstructions <==\n0xffffffffc0004200\n"
 		"\n==> /sys/module/unknown/sections/.text <==\n0xffffffffc0004000\n"
@@ -190,6 +191,7 @@ static void what_no_program_prints_is_passed_over(void **state)
 		"==> /sys/module/other/sections/.text <==\n111111111111111111111111111",
 		"==> /sys/module/other/sections/.te\033xt <==\n1",
 		"==> /sys/module/other/sections/ <==\n1",
+		"==> /sys/module/other/.text <==\n1",
 	};
 	struct bench *bench = *state;
 
