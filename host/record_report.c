@@ -100,8 +100,8 @@ static bool is_trace_written(const struct recorder *recorder, const struct trace
 	return bytes;
 }
 
-/* Say what is known of guests that do nothing, else what may be. */
-static void print_no_trace(const struct recorder *recorder, FILE *out)
+/* Say which guests do nothing by now. Returns whether there are any. */
+static bool print_still(const struct recorder *recorder, bool is_written, FILE *out)
 {
 	bool is_known = false;
 
@@ -112,29 +112,35 @@ static void print_no_trace(const struct recorder *recorder, FILE *out)
 		if (!why)
 			continue;
 		is_known = true;
-		(void)fprintf(out, "ptvm record: no trace was written: domain '%s' is %s",
+		(void)fprintf(out, "ptvm record: %s: domain '%s' is %s",
+			      is_written ? "the trace ends early" : "no trace was written",
 			      machine->name, why);
 		if (!strcmp(why, "paused"))
 			(void)fprintf(out, ": virsh resume %s", machine->name);
 		(void)fputc('\n', out);
 	}
-	if (!is_known)
-		(void)fputs("ptvm record: no trace was written: none of the threads ran (is the "
-			    "guest paused?), or no snapshot was taken\n",
-			    out);
+	return is_known;
+}
+
+static void print_no_trace(FILE *out)
+{
+	(void)fputs("ptvm record: no trace was written: none of the threads ran (is the guest "
+		    "paused?), or no snapshot was taken\n",
+		    out);
 }
 
 void record_report_print(const struct recorder *recorder, const struct trace_loss *loss,
 			 bool is_full, FILE *out)
 {
 	const double size = (double)recorder->out.end / bytes_per_mb;
+	const bool is_written = is_trace_written(recorder, loss);
 
 	(void)fprintf(out, "ptvm record: %.3f MB in %s, ", size, recorder->directory.path);
 	print_targets(&recorder->targets, out);
 	if (recorder->options->is_snapshot)
 		(void)fprintf(out, ", %" PRIu64 " snapshots", recorder->snapshots);
 	(void)fputs(is_full ? ", ended at --max-size\n" : "\n", out);
-	if (!is_trace_written(recorder, loss))
-		print_no_trace(recorder, out);
+	if (!print_still(recorder, is_written, out) && !is_written)
+		print_no_trace(out);
 	print_losses(&recorder->targets, loss, out);
 }

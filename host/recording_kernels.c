@@ -94,7 +94,8 @@ static int copy_guest(const struct record_options *options, const struct copying
 					.domain = machine->uuid };
 
 	if (!ways.list)
-		return ptvm_fail(error, PTVM_NOT_FOUND, "no way to it was named (--via)");
+		return ptvm_fail(error, PTVM_NOT_FOUND, "%s",
+				 options->via ? "--via none" : "no way to it was named (--via)");
 	return copy_loop_by_ways(&ways, copy_by_way, (void *)(uintptr_t)copying, error);
 }
 
@@ -127,7 +128,8 @@ static int copy_one(const struct roots *roots, const struct record_options *opti
 	if (is_interrupted || is_demanded(options, kernel, r))
 		return why.code ? ptvm_fail(error, why.code, "%s", why.message) : r;
 	(void)snprintf(kernel->why, sizeof(kernel->why), "%s", why.message);
-	warn(kernel, "");
+	if (!kernel->machine || !options->via)
+		warn(kernel, ""); /* otherwise it was not wanted */
 	return 0;
 }
 

@@ -88,7 +88,7 @@ guest()
 		((skipped += 1))
 		return
 	fi
-	timeout 600 tests/guest/run.sh "$builds/gcc/host/ptvm" >"$log" 2>&1
+	timeout 900 tests/guest/run.sh "$builds/gcc/host/ptvm" "$builds/gcc/tests/record_here" >"$log" 2>&1
 	if [[ $? == 77 ]]; then
 		tail -n 20 "$log"
 		echo "skip  a real guest: it cannot run here"

@@ -1,13 +1,14 @@
 #!/bin/bash
 # Copies the kernel of a real guest by every way, and compares: a Debian cloud kernel, emulated by QEMU (no KVM needed)
-# under a real libvirtd, with the QEMU guest agent and an ssh server. About two minutes; as root; installs what is missing.
-# Usage: tests/guest/run.sh PTVM. Status 77: this machine cannot run such a guest.
+# under a real libvirtd, with the QEMU guest agent and an ssh server. Some minutes; as root; installs what is missing.
+# It is recorded, too, on this machine's kernel but without a trace, which RECORD_HERE does (tests/record_here.c).
+# Usage: tests/guest/run.sh PTVM RECORD_HERE. Status 77: this machine cannot run such a guest.
 set -u -o pipefail
-ptvm=$(realpath "${1:?the ptvm to test}")
+ptvm=$(realpath "${1:?the ptvm to test}") record=$(realpath "${2:?the record_here to test}")
 cd "$(dirname "$0")" || exit 1
 . ../need.sh
-need busybox-static cpio dropbear-bin libvirt-clients libvirt-daemon-driver-qemu libvirt-daemon-system openssh-client \
-	python3 qemu-guest-agent qemu-system-x86 seabios || exit 77
+need busybox-static cpio dropbear-bin jq libvirt-clients libvirt-daemon-driver-qemu libvirt-daemon-system linux-perf \
+	openssh-client openssh-sftp-server python3 qemu-guest-agent qemu-system-x86 seabios sshfs || exit 77
 
 name=ptvm-test-$$ port=$((20000 + $$ % 10000))
 virsh=(virsh -q -c qemu:///system)
@@ -21,6 +22,7 @@ clean_up()
 	local daemon
 
 	"${virsh[@]}" destroy "$name" >/dev/null 2>&1
+	mountpoint -q "$work/mount" && fusermount3 -u "$work/mount"
 	if [[ -z $("${virsh[@]}" list --name 2>/dev/null) ]]; then
 		for daemon in "${daemons[@]}"; do
 			kill "$(cat "/run/$daemon.pid")"
@@ -92,7 +94,9 @@ make_initramfs()
 	for applet in cat dd ifconfig insmod ln ls mkdir mount pidof sh sleep uname; do
 		ln -s busybox "$root/bin/$applet"
 	done
-	install_program /usr/sbin/qemu-ga && install_program /usr/sbin/dropbear || return 1
+	install_program /usr/sbin/qemu-ga && install_program /usr/sbin/dropbear &&
+		install_program /usr/lib/openssh/sftp-server || return 1
+	ln -s openssh/sftp-server "$root/usr/lib/sftp-server"
 	for module in $modules; do
 		cp "$(find "$work/kernel" -name "$module.ko" | head -n 1)" "$root/mod/" || return 1
 	done
@@ -171,6 +175,16 @@ set_up_ssh()
 	ssh guest uname -r >"$work/release"
 }
 
+# What was copied by ssh is there in the same words, and what is known of modules, too.
+by_mount()
+{
+	mkdir "$work/mount" && sshfs -F "$work/ssh_config" -o direct_io guest:/ "$work/mount" &&
+		"$ptvm" guest --via mount="$work/mount" -o "$work/mounted" && fusermount3 -u "$work/mount" &&
+		nearly_same "$work/ssh/kcore" "$work/mounted/kcore" && cmp "$work/ssh/kallsyms" "$work/mounted/kallsyms" &&
+		same "$work/ssh/guest.json" "$work/mounted/guest.json" grep -v '"via"\|"copied_at"' &&
+		grep '"\.text": 0' "$work/mounted/guest.json"
+}
+
 # The text of a kernel that runs is patched now and then, by a few bytes.
 nearly_same()
 {
@@ -210,7 +224,8 @@ from_memory()
 	"$ptvm" guest --domain "$name" --via memory -o "$work/memory" 2>"$work/said" &&
 		grep "QEMU's monitor" "$work/said" &&
 		grep -F "\"$(cat "$work/release")\"" "$work/memory/guest.json" &&
-		same "$work/memory/guest.json" "$work/agent/guest.json" grep -A 1 '"build_id"\|"kaslr_offset"\|"boot_id"'
+		same "$work/memory/guest.json" "$work/agent/guest.json" \
+			jq '[.build_id, .kaslr_offset, .boot_id] | map(.value)'
 }
 
 # Without the right to read QEMU's memory libvirt does it.
@@ -236,8 +251,60 @@ by_programs()
 	ssh guest "kill \$(pidof qemu-ga); sleep 1; /usr/sbin/qemu-ga -d -m virtio-serial -b $blocked \
 		-p /dev/virtio-ports/org.qemu.guest_agent.0" && agent_answers &&
 		"$ptvm" guest --domain "$name" -o "$work/exec" &&
+		same "$work/ssh/guest.json" "$work/exec/guest.json" grep -v '"via"\|"copied_at"\|"domain"' &&
 		./same_code.py "$work/agent/kcore" "$work/exec/kcore" &&
 		cmp "$work/agent/kallsyms" "$work/exec/kallsyms"
+}
+
+# recorded DIR OPTION...: the domain, whose kernel is there as the agent copied it
+recorded()
+{
+	local to=$1 guest
+
+	shift
+	"$record" --domain "$name" "$@" -m 64K,64K --duration 500ms -o "$to" 2>"$work/said" || return 1
+	cat "$work/said"
+	grep "1 vCPU of $name" "$work/said" && grep "is emulated" "$work/said" &&
+		guest=$(echo "$to"/kcore_dir__*) && ./same_code.py "$work/agent/kcore" "$guest/kcore" &&
+		same_symbols_and_modules "$work/agent" "$guest" &&
+		jq -e ".machines[0] | .name == \"$name\" and .vcpus[0].index == 0 and .libvirt_version and .vmm_version and
+			.kernel.release.value == \"$(cat "$work/release")\"" "$to/data.ptvm.json" &&
+		perf_reads "$to"
+}
+
+perf_reads()
+{
+	(($(perf script -i "$1" --show-switch-events | grep -c SWITCH)))
+}
+
+by_process()
+{
+	local pid
+
+	pid=$(pgrep -f "guest=$name,") && "$ptvm" guest -p "$pid" -o "$work/process" &&
+		nearly_same "$work/agent/kcore" "$work/process/kcore" && jq -e ".domain == \"$name\"" "$work/process/guest.json"
+}
+
+# The commands of the monitor that libvirt notes.
+is_not_tainted()
+{
+	! grep custom-monitor "/var/log/libvirt/qemu/$name.log"
+}
+
+is_paused()
+{
+	"${virsh[@]}" suspend "$name" &&
+		"$record" --domain "$name" --via none -m 64K,64K --duration 100ms -o "$work/paused" 2>"$work/said" &&
+		grep "domain '$name' is paused: virsh resume $name" "$work/said" && "${virsh[@]}" resume "$name"
+}
+
+dies()
+{
+	"$record" --domain "$name" --via none -m 64K,64K --duration 60 -o "$work/dead" 2>"$work/said" &
+	until [[ -e $work/dead/data.ptvm.json ]]; do sleep 0.1; done
+	"${virsh[@]}" destroy "$name" && wait $! && cat "$work/said" &&
+		grep "all traced threads have ended: the guest was shut down, or migrated" "$work/said" &&
+		perf_reads "$work/dead"
 }
 
 handles_are_closed()
@@ -253,14 +320,21 @@ check "the guest runs" start_guest || exit 1
 check "the guest's ssh" set_up_ssh || exit 1
 check "by the agent" "$ptvm" guest --domain "$name" -o "$work/agent"
 check "by ssh" "$ptvm" guest --via ssh=guest -o "$work/ssh"
+if [[ -w /dev/fuse ]]; then check "by a mount" by_mount; else echo "skip  by a mount: no /dev/fuse"; fi
 check "both copied the same code" nearly_same "$work/agent/kcore" "$work/ssh/kcore"
 check "symbols and modules are those that the guest shows" text_is_in_place
 check "so are the facts" facts_are_the_guests
 check "the agent's files are closed" handles_are_closed
 check "by programs that the agent runs" by_programs
+check "a recording has it all" recorded "$work/recording"
+check "by the agent, named by its process" by_process
+check "until now the domain was not tainted" is_not_tainted
 check "from memory" from_memory
 check "there is the same code" ./same_code.py "$work/agent/kcore" "$work/memory/kcore"
 check "there are the same symbols and modules" same_symbols_and_modules "$work/agent" "$work/memory"
 check "the same by libvirt" from_memory_by_libvirt
+check "a recording by memory has the same" recorded "$work/by-memory" --via memory
+check "a domain that is paused" is_paused
+check "a domain that dies while it is recorded" dies
 echo "tests/guest: $passed passed, $failed failed"
 ((failed == 0))
