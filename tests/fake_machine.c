@@ -82,6 +82,7 @@ static int machine_open(void *context, struct perf_event_attr *attr, pid_t tid, 
 	event->id = id_of(machine, attr, tid, cpu);
 	event->cpu = cpu;
 	event->tid = tid;
+	event->past_kind = kind_of(attr);
 	event->is_open = true;
 	event->sample_size = attr->aux_sample_size;
 	event->leader = group_fd < 0 ? NULL : &machine->events[group_fd - FAKE_MACHINE_FD];
@@ -200,23 +201,47 @@ static int machine_close(void *context, int fd)
 	return 0;
 }
 
+static const struct past_id *past_id(const struct fake_machine *machine, uint64_t id)
+{
+	for (size_t i = 0; i < machine->past.id_count; i++)
+		if (machine->past.ids[i].id == id)
+			return &machine->past.ids[i];
+	return NULL;
+}
+
+/* Does an event of a thread stand for those that it had on each CPU? */
+static bool stands_for(const struct fake_event *event, const struct past_id *past)
+{
+	struct perf_event_attr theirs;
+
+	if (!past || event->cpu >= 0 || event->tid != past->tid)
+		return false;
+	memcpy(&theirs, past->attr, sizeof(theirs));
+	return kind_of(&theirs) == event->past_kind;
+}
+
 static struct fake_event *listener(struct fake_machine *machine, uint64_t id)
 {
-	for (size_t i = 0; i < machine->event_count; i++)
-		if (machine->events[i].is_open && machine->events[i].id == id &&
-		    machine->events[i].owner->kernel.records)
-			return &machine->events[i];
+	const struct past_id *past = past_id(machine, id);
+
+	for (size_t i = 0; i < machine->event_count; i++) {
+		struct fake_event *event = &machine->events[i];
+
+		if (event->is_open && event->owner->kernel.records &&
+		    (event->id == id || stands_for(event, past)))
+			return event;
+	}
 	return NULL;
 }
 
 /* The trailer that our attrs ask for. */
-static size_t put_trailer(uint8_t *data, size_t size, const struct past_record *record)
+static size_t put_trailer(uint8_t *data, size_t size, const struct past_record *record, uint64_t id)
 {
 	put(data + size, (uint32_t)record->pid, 4);
 	put(data + size + 4, (uint32_t)record->tid, 4);
 	put(data + size + 8, record->time, 8);
 	put(data + size + 16, (uint32_t)record->cpu, 8);
-	put(data + size + 24, record->id, 8);
+	put(data + size + 24, id, 8);
 	size += TRAILER_SIZE;
 	put(data + 6, size, 2);
 	return size;
@@ -225,7 +250,7 @@ static size_t put_trailer(uint8_t *data, size_t size, const struct past_record *
 static bool write_record(struct fake_event *event, uint8_t *data, size_t size,
 			 const struct past_record *like)
 {
-	size = put_trailer(data, size, like);
+	size = put_trailer(data, size, like, event->id);
 	return fake_kernel_record(&event->owner->kernel, data, size) != 0;
 }
 

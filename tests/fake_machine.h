@@ -1,7 +1,9 @@
 /* A machine on which a recording happens once more: a kernel with as many perf events as a recorder
  * opens, and what the recording holds going into their rings, bit by bit, each time that somebody
- * waits for them. Events get the ids that they had, so that records find them. Whenever trace was
- * handed out, so was a guest entered, which the tracepoint FAKE_PAST_KVM_ENTRY tells. */
+ * waits for them. Events get the ids that they had, so that records find them; one that
+ * follows a thread gets what the thread's events had on all CPUs, and its ring the trace of all.
+ * Whenever trace was handed out, so was a guest entered, which the tracepoint FAKE_PAST_KVM_ENTRY
+ * tells. */
 #pragma once
 
 #include <pthread.h>
@@ -29,6 +31,7 @@ struct fake_event {
 	pid_t tid;
 	bool is_open, is_trace, is_on;
 	uint64_t point;     /* number of a tracepoint; 0: none */
+	unsigned past_kind; /* what it is for, as the recording's events are compared by */
 	bool is_after_stop; /* its trace goes on at a PSB */
 };
 

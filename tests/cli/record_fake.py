@@ -86,6 +86,37 @@ def perf_gives_the_same_answers(bench):
         assert_same("perf", bench.record(*options, *THREADS, step=step)[0])
 
 
+def per_thread(bench, *options):
+    """The same trace in a buffer for each thread, not for each CPU."""
+    made, went = bench.record("--per-thread", *options, *THREADS)
+    assert " 0 events left, 0 areas left," in went.stdout, went.stdout
+    assert "lost" not in went.stderr, went.stderr
+    return made
+
+
+def without_cpus(program, recording, itrace, fields):
+    """Where a thread ran a recording per thread does not know."""
+    found = questions.lines([program, "script", itrace, "-F", fields, *FILES, "-i", recording])
+    assert len(found) > 100000, f"{len(found)} lines"
+    return found
+
+
+def traces_of_threads_give_the_same_answers(bench):
+    for sizes in ["4K,4K", "64K,1M"]:
+        made = per_thread(bench, "-m", sizes)
+        for itrace in ["--itrace=i1ibe", "--itrace=i0ns"]:
+            asked = itrace, "comm,tid,time,ip,sym,symoff,dso,addr,flags"
+            assert without_cpus(PTVM, made, *asked) == without_cpus(PTVM, SAMPLE, *asked), f"{sizes} {itrace}"
+
+
+def perf_reads_traces_of_threads_alike(bench):
+    """But for time, which it guesses between packets by what was before them in the queue."""
+    made = per_thread(bench, "-m", "4K,8K")
+    for itrace in ["--itrace=i1ibe", "--itrace=i0ns"]:
+        asked = itrace, "comm,tid,ip,sym,symoff,dso,addr,flags"
+        assert without_cpus("perf", made, *asked) == without_cpus(PTVM, made, *asked), itrace
+
+
 def samples_of_tracepoints_lie_beside_the_trace(bench):
     made, _ = bench.record("--kvm-events", "-m", "64K,64K", *THREADS)
     assert_same(PTVM, made)
@@ -208,6 +239,7 @@ def killed_at_any_write_it_decodes_up_to_there(bench):
 
 
 TESTS = [rings_of_any_size_give_the_same_answers, perf_gives_the_same_answers,
+         traces_of_threads_give_the_same_answers, perf_reads_traces_of_threads_alike,
          samples_of_tracepoints_lie_beside_the_trace, a_snapshot_is_the_end_of_the_trace,
          samples_that_repeat_each_other_are_all_of_the_trace, small_samples_are_stretches_of_the_trace,
          perf_finds_the_same_stretches,
