@@ -11,6 +11,7 @@ enum { MOST_THREADS = 64 };
 struct call_thread {
 	int32_t tid;
 	struct call_stack *sides; /* host, guest */
+	struct last_branches branches;
 };
 
 static struct call_thread *add_thread(struct call_stacks *stacks, int32_t tid)
@@ -22,19 +23,21 @@ static struct call_thread *add_thread(struct call_stacks *stacks, int32_t tid)
 
 		sides = items[0].sides;
 		sides[0].depth = sides[1].depth = 0;
+		last_branches_free(&items[0].branches);
 		memmove(items, items + 1, (MOST_THREADS - 1) * sizeof(*items));
-		items[MOST_THREADS - 1] = (struct call_thread){ tid, sides };
+		items[MOST_THREADS - 1] = (struct call_thread){ .tid = tid, .sides = sides };
 		return &items[MOST_THREADS - 1];
 	}
 	sides = calloc(2, sizeof(*sides));
-	if (!sides || !vec_push(&stacks->threads, (struct call_thread){ tid, sides })) {
+	if (!sides ||
+	    !vec_push(&stacks->threads, (struct call_thread){ .tid = tid, .sides = sides })) {
 		free(sides);
 		return NULL;
 	}
 	return &stacks->threads.items[stacks->threads.count - 1];
 }
 
-struct call_stack *call_stack_of(struct call_stacks *stacks, int32_t tid, bool guest)
+static struct call_thread *thread_of(struct call_stacks *stacks, int32_t tid)
 {
 	struct call_thread *thread = stacks->last;
 
@@ -43,13 +46,29 @@ struct call_stack *call_stack_of(struct call_stacks *stacks, int32_t tid, bool g
 	if (!thread || thread->tid != tid)
 		thread = add_thread(stacks, tid);
 	stacks->last = thread;
+	return thread;
+}
+
+struct call_stack *call_stack_of(struct call_stacks *stacks, int32_t tid, bool guest)
+{
+	struct call_thread *thread = thread_of(stacks, tid);
+
 	return thread ? &thread->sides[guest] : NULL;
+}
+
+struct last_branches *call_stacks_branches(struct call_stacks *stacks, int32_t tid)
+{
+	struct call_thread *thread = thread_of(stacks, tid);
+
+	return thread ? &thread->branches : NULL;
 }
 
 void call_stacks_free(struct call_stacks *stacks)
 {
-	for (size_t i = 0; i < stacks->threads.count; i++)
+	for (size_t i = 0; i < stacks->threads.count; i++) {
 		free(stacks->threads.items[i].sides);
+		last_branches_free(&stacks->threads.items[i].branches);
+	}
 	vec_free(&stacks->threads);
 	stacks->last = NULL;
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "decode/last_branches.h"
+
 /* Deeper ones push out the outermost. */
 enum { CALL_STACK_MAX = 512 };
 
@@ -29,6 +31,9 @@ struct call_stacks {
 /** The stack of a thread's host or guest side; NULL when memory is out. Valid until the next call.
  */
 struct call_stack *call_stack_of(struct call_stacks *stacks, int32_t tid, bool guest);
+
+/** The last branches of a thread, host and guest as they came; as call_stack_of(). */
+struct last_branches *call_stacks_branches(struct call_stacks *stacks, int32_t tid);
 
 void call_stacks_free(struct call_stacks *stacks);
 

@@ -44,6 +44,7 @@ static const struct {
 	{ "callindent", FIELD_CALLINDENT },
 	{ "disasm", FIELD_DISASM },
 	{ "trace", FIELD_TRACE },
+	{ "brstack", FIELD_BRSTACK },
 };
 
 /* What the words so far have made of the fields. */

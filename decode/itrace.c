@@ -1,9 +1,10 @@
 /* The argument of --itrace, in the grammar of perf 6.1.
  *
- * It is a row of letters. Some take a number (i with a unit, s) or flags (e and d: each a small
- * letter behind + or -). Blanks and commas may stand between letters, and between i, its number and
- * its unit. `c` and `r` make branches as `b` does but only calls or only returns, so that `bc` is
- * calls alone. A flag that takes away wins over the same flag that adds, wherever they stand.
+ * It is a row of letters. Some take a number (i with a unit, s, g, l) or flags (e and d: each a
+ * small letter behind + or -). Blanks and commas may stand between letters, and between i, its
+ * number and its unit. `c` and `r` make branches as `b` does but only calls or only returns, so
+ * that `bc` is calls alone. A flag that takes away wins over the same flag that adds, wherever they
+ * stand.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -35,10 +36,8 @@ void itrace_default(struct itrace *ret)
 static const char *not_there_yet(char letter)
 {
 	switch (letter) {
-	case 'g':
-	case 'G': return "call chains";
-	case 'l':
-	case 'L': return "last branches";
+	case 'G': return "call chains of other events";
+	case 'L': return "last branches of other events";
 	case 'o': return "events recorded by way of the trace";
 	case 'y': return "cycles";
 	default: return NULL;
@@ -100,6 +99,19 @@ static int read_period(const char **text, struct itrace *itrace)
 	return read_unit(text, itrace);
 }
 
+/* The number behind g or l, which may be missing. */
+static int read_size(const char **text, unsigned missing, unsigned *ret)
+{
+	enum { MOST = 1024 };
+	uint64_t size = missing;
+
+	skip_separators(text);
+	if (isdigit((unsigned char)**text) && read_number(text, &size) < 0)
+		return -PTVM_BAD_USAGE;
+	*ret = (unsigned)size;
+	return size && size <= MOST ? 0 : -PTVM_BAD_USAGE;
+}
+
 /* Flags behind e or d; those with - are added to `without`, a bit for each letter. */
 static int read_flags(const char **text, uint32_t *without)
 {
@@ -148,13 +160,16 @@ static bool plain_letter(char letter, struct itrace *itrace)
 
 static int read_letter(const char **text, struct itrace *itrace, uint32_t *without_errors)
 {
-	uint32_t without_logs = 0; /* perf's debug log has no counterpart here */
+	enum { CHAIN = 16, LAST_BRANCHES = 64 }; /* as many as perf has */
+	uint32_t without_logs = 0;               /* perf's debug log has no counterpart here */
 	char letter = *(*text)++;
 
 	switch (letter) {
 	case 'i': itrace->instructions = true; return read_period(text, itrace);
 	case 'e': itrace->errors = true; return read_flags(text, without_errors);
 	case 'd': return read_flags(text, &without_logs);
+	case 'g': return read_size(text, CHAIN, &itrace->chain);
+	case 'l': return read_size(text, LAST_BRANCHES, &itrace->last_branches);
 	case 's': *text += strspn(*text, " "); return read_number(text, &itrace->skip);
 	default: return plain_letter(letter, itrace) ? 0 : -PTVM_BAD_USAGE;
 	}

@@ -64,13 +64,13 @@ static struct bytes take_raw(struct cursor *c)
 	return take(c, size.size == 4 ? load_le(size.data, 4) : 0);
 }
 
-static void skip_branches(struct cursor *c, uint64_t branch_type)
+static struct bytes take_branches(struct cursor *c, uint64_t branch_type)
 {
 	uint64_t count = take_u64(c);
 
 	if (branch_type & BRANCH_HW_INDEX)
 		(void)take_u64(c);
-	(void)take_items(c, count, 24);
+	return take_items(c, count, 24);
 }
 
 static void skip_registers(struct cursor *c, uint64_t mask)
@@ -142,7 +142,7 @@ static void take_middle(struct cursor *c, const struct perf_event *event, struct
 	if (type & PERF_SAMPLE_RAW)
 		ret->raw = take_raw(c);
 	if (type & PERF_SAMPLE_BRANCH_STACK)
-		skip_branches(c, event->branch_sample_type);
+		ret->branches = take_branches(c, event->branch_sample_type);
 	if (type & PERF_SAMPLE_REGS_USER)
 		skip_registers(c, event->sample_regs_user);
 	if (type & PERF_SAMPLE_STACK_USER)

@@ -12,6 +12,7 @@ struct perf_sample {
 	struct bytes raw;       /* of a tracepoint */
 	struct bytes aux;       /* trace before the sample */
 	struct bytes callchain; /* u64 addresses, first to last */
+	struct bytes branches;  /* of the kernel's perf_branch_entry, the last one first */
 };
 
 /**

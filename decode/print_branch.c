@@ -1,6 +1,7 @@
 #include "decode/print_branch.h"
 
 #include "decode/print_line.h"
+#include "decode/print_origin.h"
 #include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 
@@ -47,7 +48,7 @@ static bool begin(struct printer *printer, uint32_t flags)
 
 	print_branch_settle(printer);
 	wanted = passes_filter(&printer->config->itrace, flags) && print_begin(printer);
-	if (!wanted && !(fields & FIELD_CALLINDENT))
+	if (!wanted && !follows_branches(printer->config))
 		return false;
 	print_refresh(printer);
 	line->open = true;
@@ -159,9 +160,13 @@ static unsigned follow_calls(struct printer *printer, uint64_t to)
 	const struct branch_line *line = &printer->line;
 	uint64_t next = line->insn ? insn_next(line->insn) : line->from.ip;
 	struct call_stack *stack = call_stack_of(&printer->calls, printer->tid, line->guest);
+	const struct branch_entry branch = { line->from.ip, to, 0, line->guest, line->guest };
 
 	if (!stack)
 		return 0;
+	/* one between host and guest is told whole */
+	if (!(line->flags & (SAMPLE_VMENTRY | SAMPLE_VMEXIT)) || (line->from.ip && to))
+		print_origin_branch(printer, &branch, line->flags);
 	call_stack_follow(stack, line->flags, line->from.ip, next, to);
 	return stack->depth + !!(line->flags & SAMPLE_RETURN); /* it is popped already */
 }
@@ -183,7 +188,7 @@ static void end(struct printer *printer, const struct branch_place *to)
 	unsigned depth = 0;
 
 	line->open = false;
-	if (fields & FIELD_CALLINDENT)
+	if (follows_branches(printer->config))
 		depth = follow_calls(printer, to->ip);
 	if (!line->wanted)
 		return;
@@ -269,21 +274,12 @@ void print_vm_branch(struct printer *printer, uint64_t from, const struct insn *
 		     uint32_t flags, uint64_t to)
 {
 	struct pt_context after = printer->context;
+	const struct branch_entry branch = { from, to, 0, printer->branch_context.nr, after.nr };
 
 	printer->context = printer->branch_context;
 	vm_half(printer, from, insn, flags, 0);
 	printer->context = after;
 	vm_half(printer, 0, insn, flags, to);
-}
-
-void print_branch_lost(struct printer *printer)
-{
-	struct call_stack *stack;
-
-	if (!(printer->config->fields & FIELD_CALLINDENT))
-		return;
-	print_refresh(printer);
-	stack = call_stack_of(&printer->calls, printer->tid, printer->context.nr);
-	if (stack)
-		stack->depth = 0;
+	print_branch_settle(printer);
+	print_origin_branch(printer, &branch, flags);
 }

@@ -29,6 +29,3 @@ void print_branch_settle(struct printer *printer);
  */
 void print_vm_branch(struct printer *printer, uint64_t from, const struct insn *insn,
 		     uint32_t flags, uint64_t to);
-
-/** Branches may have been missed: what is known of calls is void. */
-void print_branch_lost(struct printer *printer);

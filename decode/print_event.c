@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "decode/print_line.h"
+#include "decode/print_origin.h"
 #include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 
@@ -151,7 +152,7 @@ static void print_words(struct printer *printer, const char *name, const char *w
 
 	if (!print_begin(printer))
 		return;
-	print_add_prefix(printer);
+	print_add_event_prefix(printer);
 	add_name(printer, name);
 	if (fields & FIELD_FLAGS)
 		sample_flags_text(&printer->out, 0);
@@ -159,8 +160,7 @@ static void print_words(struct printer *printer, const char *name, const char *w
 		text_left(&printer->out, words, PERF_COLUMNS);
 	if (printer->config->insn_addr)
 		text_hex(&printer->out, 0, 16);
-	if (fields & FIELD_IP)
-		print_add_address(printer, print_space(printer, ip), ip);
+	print_add_origin(printer, print_space(printer, ip), ip);
 	if (fields & FIELD_INSNLEN)
 		text_puts(&printer->out, " ilen: 0");
 	text_putc(&printer->out, '\n');
@@ -205,7 +205,7 @@ void print_transaction(struct printer *printer)
 
 	if (!config->itrace.transactions || !print_begin(printer))
 		return;
-	print_add_prefix(printer);
+	print_add_event_prefix(printer);
 	if (config->fields & FIELD_PERIOD)
 		text_puts(&printer->out, "         1 ");
 	if (config->fields & FIELD_EVENT) {
@@ -216,7 +216,6 @@ void print_transaction(struct printer *printer)
 		sample_flags_text(&printer->out, printer->aborting ? SAMPLE_BRANCH | SAMPLE_TX_ABORT
 						 : printer->context.in_tx ? SAMPLE_IN_TX
 									  : 0);
-	if (config->fields & FIELD_IP)
-		print_add_address(printer, print_space(printer, printer->ip), printer->ip);
+	print_add_origin(printer, print_space(printer, printer->ip), printer->ip);
 	text_putc(&printer->out, '\n');
 }

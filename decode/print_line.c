@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "decode/print_branch.h"
+#include "decode/print_origin.h"
 #include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 
@@ -134,7 +135,7 @@ void print_add_address(struct printer *printer, const struct code_space *space, 
 /* All but what only code can tell. */
 static void begin_insn(struct printer *printer, uint64_t period, uint32_t flags, uint64_t addr)
 {
-	print_add_prefix(printer);
+	print_add_event_prefix(printer);
 	print_add_event(printer->config, &printer->out, "instructions", period);
 	if (printer->config->fields & FIELD_FLAGS)
 		sample_flags_text(&printer->out, flags);
@@ -147,8 +148,7 @@ void print_bare_insn(struct printer *printer, uint64_t ip, uint32_t flags, uint6
 	if (!print_begin(printer))
 		return;
 	begin_insn(printer, 1, flags, addr);
-	if (printer->config->fields & FIELD_IP)
-		print_add_address(printer, print_space(printer, ip), ip);
+	print_add_origin(printer, print_space(printer, ip), ip);
 	if (printer->config->fields & FIELD_INSNLEN)
 		text_puts(&printer->out, " ilen: 0");
 	text_putc(&printer->out, '\n');
@@ -164,8 +164,7 @@ void print_insn(struct printer *printer, const struct block *block, unsigned ind
 	if (!print_begin(printer))
 		return;
 	begin_insn(printer, period, flags, addr);
-	if (fields & FIELD_IP)
-		print_add_address(printer, block->space, insn->ip);
+	print_add_origin(printer, block->space, insn->ip);
 	if (fields & FIELD_IPC) {
 		print_take_ipc(printer, &printer->insn_ipc, &insns, &cycles);
 		print_add_ipc(&printer->out, insns, cycles);

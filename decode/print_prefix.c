@@ -201,6 +201,15 @@ void prefix_end_run(struct printer *printer)
 	end_run(printer);
 }
 
+static size_t blanks_at(const struct text *text, size_t at)
+{
+	size_t count = 0;
+
+	while (at + count < text->size && text->data[at + count] == ' ')
+		count++;
+	return count;
+}
+
 /* The part that changes with thread and context only. */
 static void refresh_place(struct printer *printer)
 {
@@ -217,9 +226,12 @@ static void refresh_place(struct printer *printer)
 	printer->wanted_place = prefix_is_wanted(config, &owner);
 	printer->prefix.size = 0;
 	prefix_add_machine(&printer->prefix, config->fields, config, &owner);
+	printer->comm_at = printer->prefix.size;
 	prefix_add_thread(&printer->prefix, config->fields, printer->comm, printer->pid,
 			  printer->tid);
 	prefix_add_place(&printer->prefix, config->fields, printer->queue->cpu, &owner);
+	printer->comm_pad =
+		config->fields & FIELD_COMM ? blanks_at(&printer->prefix, printer->comm_at) : 0;
 	printer->place_size = printer->prefix.size;
 }
 

@@ -7,6 +7,7 @@
 #include "decode/print_branch.h"
 #include "decode/print_event.h"
 #include "decode/print_line.h"
+#include "decode/print_origin.h"
 #include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 
@@ -66,7 +67,7 @@ static bool prints_every_insn(const struct print_config *config)
 
 static bool prints_branches(const struct print_config *config)
 {
-	return config->itrace.branches || config->fields & FIELD_CALLINDENT;
+	return config->itrace.branches || follows_branches(config);
 }
 
 /* What holds for every instruction at present. */
@@ -489,7 +490,7 @@ static void take_gap(struct printer *printer, uint64_t ip)
 	settle_branch(printer);
 	print_branch_settle(printer);
 	print_gap(printer, ip);
-	print_branch_lost(printer);
+	print_origin_lost(printer);
 }
 
 /* What leads up to a PSB is done when it comes. */

@@ -48,6 +48,13 @@ struct print_config {
 	uint64_t segment_bytes; /* of trace that is decoded in one go; 0: what fits the output */
 };
 
+/** Whether all branches must be followed, for the lines of others. */
+static inline bool follows_branches(const struct print_config *config)
+{
+	return config->fields & FIELD_CALLINDENT || config->itrace.chain ||
+	       config->itrace.last_branches;
+}
+
 enum { BRANCH_LEADS = 16 };
 
 /** One end of a branch. */
@@ -100,6 +107,7 @@ struct printer {
 	/* the text that lines begin with, and whether they are wanted at all */
 	struct text prefix; /* thread and place, `place_size` bytes, then the time */
 	size_t place_size;
+	size_t comm_at, comm_pad; /* where in it a name is, and the blanks before that */
 	struct branch_lead {
 		uint32_t flags; /* 0: unused */
 		struct text text;

@@ -2,6 +2,7 @@
 
 #include "decode/base/error.h"
 #include "decode/block_text.h"
+#include "decode/last_branches.h"
 #include "decode/perf_record.h"
 #include "decode/perf_sample.h"
 #include "decode/print_prefix.h"
@@ -9,7 +10,7 @@
 #include "decode/x86_insn.h"
 
 /* As perf: deeper chains are cut off (PERF_MAX_STACK_DEPTH). */
-enum { MOST_CALLS = 127 };
+enum { MOST_CALLS = 127, BRANCH_SIZE = 24 };
 
 /* Addresses from here on are none, but say whose those are that follow (PERF_CONTEXT_*). */
 static const uint64_t context_first = -(uint64_t)4095;
@@ -152,6 +153,28 @@ static void add_chain(struct sample_line *line)
 	}
 }
 
+static void add_branches(struct sample_line *line)
+{
+	struct bytes left = line->sample.branches;
+
+	for (; left.size >= BRANCH_SIZE; left = bytes_slice(left, BRANCH_SIZE, left.size)) {
+		const struct branch_entry entry = { load_le(left.data, 8),
+						    load_le(left.data + 8, 8),
+						    load_le(left.data + 16, 8) };
+		struct symbol_view from = { 0 }, to = { 0 };
+
+		if (line->machine) {
+			machine_symbol(line->machine, line->owner.pid, entry.from,
+				       line->owner.time_ns, &from);
+			machine_symbol(line->machine, line->owner.pid, entry.to,
+				       line->owner.time_ns, &to);
+		}
+		branch_entry_text(line->text, &entry,
+				  line->fields & FIELD_DSO ? (const char *[]){ from.dso, to.dso }
+							   : NULL);
+	}
+}
+
 static void add_insn(struct sample_line *line)
 {
 	struct code_space space = { .bits = 64 };
@@ -208,6 +231,8 @@ bool sample_line_add(struct text *text, const struct print_config *config,
 		add_address(&line);
 	if (line.fields & FIELD_IP)
 		add_place(&line);
+	if (line.fields & FIELD_BRSTACK)
+		add_branches(&line);
 	add_insn(&line);
 	text_putc(text, '\n');
 	return true;

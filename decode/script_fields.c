@@ -86,7 +86,8 @@ static int parse_trace(struct script *script, struct ptvm_error *error)
 	print->fields = without_strays(choice.fields, FIELD_IP | FIELD_ADDR | FIELD_CALLINDENT);
 	print->insn_addr = choice.asked & FIELD_ADDR;
 	print->event_period = choice.asked & FIELD_PERIOD;
-	print->full_insns = print->insn_addr || print->fields & FIELD_IPC;
+	print->full_insns = print->insn_addr || print->fields & FIELD_IPC || print->itrace.chain ||
+			    (print->itrace.last_branches && print->fields & FIELD_BRSTACK);
 	return 0;
 }
 

@@ -34,6 +34,7 @@ enum field {
 	FIELD_CALLINDENT = 1 << 21, /* call-trace: symbol indented by depth */
 	FIELD_DISASM = 1 << 22,     /* the instruction as text */
 	FIELD_TRACE = 1 << 23,      /* what the sample of a tracepoint says */
+	FIELD_BRSTACK = 1 << 24,    /* last branches */
 };
 
 /** Kinds of events, each with fields of its own. */
@@ -57,8 +58,10 @@ struct itrace {
 	bool timeless;        /* Z: take no time from the trace */
 	unsigned quick;       /* number of q */
 	enum { PERIOD_INSNS, PERIOD_TICKS, PERIOD_NS } period_unit;
-	uint64_t period; /* 0 with PERIOD_NS: every instruction; 0 of no other unit */
-	uint64_t skip;   /* s: events not to print at first */
+	uint64_t period;        /* 0 with PERIOD_NS: every instruction; 0 of no other unit */
+	uint64_t skip;          /* s: events not to print at first */
+	unsigned chain;         /* g: entries of call chains at most; 0: none */
+	unsigned last_branches; /* l: so many; 0: none */
 	bool error_overflow, error_lost; /* print these errors too; false with e-o and e-l */
 };
 
@@ -80,8 +83,8 @@ void itrace_default(struct itrace *ret);
  * default where there are none. Letters of other hardware than Intel PT (f, m, M, t, a) and perf's
  * debug log (d) are accepted and mean nothing.
  *
- * Returns 0, or -PTVM_BAD_USAGE: an unknown letter, or one that ptvm does not have yet (g, G, l, L,
- * o, y).
+ * Returns 0, or -PTVM_BAD_USAGE: an unknown letter, or one that ptvm does not have yet (G, L, o,
+ * y).
  */
 int itrace_parse(const char *text, struct itrace *ret, struct ptvm_error *error);
 

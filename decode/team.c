@@ -27,7 +27,7 @@ static bool needs_order(const struct print_config *print)
 	bool samples = itrace->instructions &&
 		       (itrace->period_unit == PERIOD_INSNS ? itrace->period > 1 : itrace->period);
 
-	return samples || itrace->skip || print->fields & (FIELD_IPC | FIELD_CALLINDENT);
+	return samples || itrace->skip || print->fields & FIELD_IPC || follows_branches(print);
 }
 
 static bool is_about_gaps(const struct itrace *itrace)

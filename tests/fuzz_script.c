@@ -40,14 +40,15 @@ static void add_code(struct machines *machines)
 /* Every field in turn, and every kind of event. */
 static void choose(uint8_t choice, struct print_config *print)
 {
-	static const char *const itraces[] = { "i0nse", "be", "crxwpIe", "i10use" };
+	static const char *const itraces[] = { "i0nse", "be", "crxwpIeg3l5", "i10usegl" };
 
 	if (itrace_parse(itraces[choice & 3], &print->itrace, NULL))
 		abort();
 	print->fields = FIELD_COMM | FIELD_TID | FIELD_CPU | FIELD_TIME | FIELD_IP | FIELD_SYM |
 			FIELD_SYMOFF | FIELD_DSO | FIELD_FLAGS | FIELD_VMCS | FIELD_NR;
 	if (choice & 4)
-		print->fields |= FIELD_ADDR | FIELD_INSN | FIELD_INSNLEN | FIELD_EVENT;
+		print->fields |=
+			FIELD_BRSTACK | FIELD_ADDR | FIELD_INSN | FIELD_INSNLEN | FIELD_EVENT;
 	if (choice & 8)
 		print->fields |= FIELD_DISASM | FIELD_IPC | FIELD_MACHINE_PID | FIELD_VCPU;
 	if (choice & 16)

@@ -34,8 +34,8 @@ static void every_field_has_its_name(void **state)
 {
 	assert_int_equal(parse("comm,tid,pid,cpu,time,event,period,ip,sym,symoff,dso,addr,flags,"
 			       "insn,insnlen,ipc,machine_pid,vcpu,synth,vmcs,nr,callindent,disasm,"
-			       "trace"),
-			 (FIELD_TRACE << 1) - 1);
+			       "trace,brstack"),
+			 (FIELD_BRSTACK << 1) - 1);
 }
 
 static void a_list_replaces_the_fields(void **state)
@@ -62,7 +62,7 @@ static void a_list_does_not_mix_with_signs(void **state)
 static void words_that_are_no_field_are_refused(void **state)
 {
 	refuse("ip,foo,sym", "-F: no field is called 'foo'");
-	refuse("+brstack", "-F: no field is called 'brstack'");
+	refuse("+brstacksym", "-F: no field is called 'brstacksym'");
 	refuse("COMM", "-F: no field is called 'COMM'");
 	refuse("comm tid", "-F: no field is called 'comm tid'");
 	refuse("sy", "-F: no field is called 'sy'");

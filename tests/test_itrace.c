@@ -80,6 +80,21 @@ static void calls_and_returns_are_branches(void **state)
 	assert_true(both.branches && both.calls && both.returns);
 }
 
+static void call_chains_and_last_branches_have_a_size(void **state)
+{
+	assert_int_equal(parse("i1000i").chain, 0);
+	assert_int_equal(parse("i1000ig").chain, 16);
+	assert_int_equal(parse("i1000ig3").chain, 3);
+	assert_int_equal(parse("ig 1024").chain, 1024);
+	assert_int_equal(parse("i1000i").last_branches, 0);
+	assert_int_equal(parse("i1000il").last_branches, 64);
+	assert_int_equal(parse("i10igl,5").last_branches, 5);
+	assert_int_equal(parse("i10igl,5").chain, 16);
+	refuse("g0", "invalid argument of --itrace: 'g0'");
+	refuse("ig1025b", "invalid argument of --itrace: 'g1025b'");
+	refuse("l99999999999999999999", "invalid argument of --itrace: 'l99999999999999999999'");
+}
+
 static void instructions_have_a_period(void **state)
 {
 	assert_period("i", PERIOD_NS, 100000);
@@ -186,10 +201,8 @@ static void letters_that_do_not_exist_are_refused(void **state)
 
 static void letters_that_are_to_come_say_so(void **state)
 {
-	refuse("bg16", "--itrace: 'g' (call chains) is not there yet");
-	refuse("G", "--itrace: 'G' (call chains) is not there yet");
-	refuse("e-ol", "--itrace: 'l' (last branches) is not there yet");
-	refuse("L8", "--itrace: 'L' (last branches) is not there yet");
+	refuse("G", "--itrace: 'G' (call chains of other events) is not there yet");
+	refuse("L8", "--itrace: 'L' (last branches of other events) is not there yet");
 	refuse("o", "--itrace: 'o' (events recorded by way of the trace) is not there yet");
 	refuse("iybxwpe", "--itrace: 'y' (cycles) is not there yet");
 }
@@ -200,6 +213,7 @@ int main(void)
 		cmocka_unit_test(no_letters_are_the_default),
 		cmocka_unit_test(each_letter_sets_its_kind_alone),
 		cmocka_unit_test(calls_and_returns_are_branches),
+		cmocka_unit_test(call_chains_and_last_branches_have_a_size),
 		cmocka_unit_test(instructions_have_a_period),
 		cmocka_unit_test(a_second_period_keeps_a_unit_it_does_not_name),
 		cmocka_unit_test(a_period_of_nothing_is_every_instruction),

@@ -69,6 +69,16 @@ def test_help_of_a_verb_is_its_option():
     equal(long, [])
 
 
+def test_a_guest_was_called_by_no_host():
+    run = ptvm("script", "-i", RECORDING, "--itrace=i500ig", "-F", "nr,ip,dso", "-C", "1")
+    chains = [chain.split("\n") for chain in run.stdout.split("\n\n") if chain]
+    sides = {"host": "[kernel.kallsyms]", "guest": "[guest.kernel.kallsyms.106]"}
+    for side, dso in sides.items():
+        calls = [line for chain in chains if chain[0] == f"{side} " for line in chain[1:]]
+        assert len(calls) > 50, f"{side}: {len(calls)} calls"
+        assert all(f"({dso})" in line for line in calls), f"{side}: {[line for line in calls if dso not in line][:3]}"
+
+
 def test_version_is_that_of_the_project():
     run = ptvm("--version")
     equal(ptvm("--vers").stdout, run.stdout)

@@ -1,0 +1,124 @@
+#include "decode/print_origin.h"
+
+#include "decode/print_line.h"
+#include "decode/sample_flags.h"
+
+static bool has_chain(const struct print_config *config)
+{
+	return config->itrace.chain && config->fields & FIELD_IP;
+}
+
+/* perf does not align a name above call chains. */
+void print_add_event_prefix(struct printer *printer)
+{
+	size_t at = printer->comm_at, pad = printer->comm_pad;
+
+	if (!has_chain(printer->config) || !pad) {
+		print_add_prefix(printer);
+		return;
+	}
+	text_add(&printer->out, printer->prefix.data, at);
+	text_add(&printer->out, printer->prefix.data + at + pad, printer->prefix.size - at - pad);
+}
+
+static void add_call(struct printer *printer, uint64_t ip)
+{
+	const struct code_space *space = print_space(printer, ip);
+	struct symbol_view symbol = address_symbol(space, ip, printer->time_ns);
+	uint64_t shown = ip;
+
+	if (space && space->machine)
+		shown = machine_file_address(space->machine, space->pid, ip, printer->time_ns);
+	text_putc(&printer->out, '\t');
+	text_hex(&printer->out, shown, 16);
+	symbol_text(&printer->out, &symbol, printer->config->fields);
+	text_putc(&printer->out, '\n');
+}
+
+/* As perf counts, a step from the kernel to what called it is an entry, too. */
+static void add_chain(struct printer *printer, uint64_t ip)
+{
+	const struct call_stack *stack =
+		call_stack_of(&printer->calls, printer->tid, printer->context.nr);
+	unsigned depth = stack ? stack->depth : 0;
+	bool in_kernel = ip >> 63;
+
+	text_putc(&printer->out, '\n');
+	add_call(printer, ip);
+	for (unsigned left = printer->config->itrace.chain - 1; left && depth--; left--) {
+		ip = stack->frames[depth].return_ip;
+		if (in_kernel != ip >> 63 && left-- == 1)
+			break;
+		in_kernel = ip >> 63;
+		add_call(printer, ip);
+	}
+}
+
+static const char *dso_of(const struct printer *printer, uint64_t ip, bool in_guest)
+{
+	const struct machines *machines = printer->config->machines;
+	struct machine *machine =
+		in_guest ? machines_guest(machines, printer->pid) : machines->host;
+	struct symbol_view symbol = { 0 };
+
+	if (machine && ip)
+		machine_symbol(machine, printer->pid, ip, printer->time_ns, &symbol);
+	return symbol.dso;
+}
+
+static void add_branch(struct printer *printer, const struct branch_entry *entry)
+{
+	const char *dsos[2];
+
+	if (printer->config->fields & FIELD_DSO) {
+		dsos[0] = dso_of(printer, entry->from, entry->from_guest);
+		dsos[1] = dso_of(printer, entry->to, entry->to_guest);
+	}
+	branch_entry_text(&printer->out, entry, printer->config->fields & FIELD_DSO ? dsos : NULL);
+}
+
+void print_add_origin(struct printer *printer, const struct code_space *space, uint64_t ip)
+{
+	const struct print_config *config = printer->config;
+	const struct last_branches *branches;
+
+	if (has_chain(config))
+		add_chain(printer, ip);
+	else if (config->fields & FIELD_IP)
+		print_add_address(printer, space, ip);
+	if (!config->itrace.last_branches || !(config->fields & FIELD_BRSTACK))
+		return;
+	branches = call_stacks_branches(&printer->calls, printer->tid);
+	for (unsigned i = 0; branches && i < branches->count; i++)
+		add_branch(printer, last_branch(branches, i));
+}
+
+void print_origin_branch(struct printer *printer, const struct branch_entry *branch, uint32_t flags)
+{
+	struct branch_entry entry = *branch;
+	struct last_branches *branches;
+
+	if (!printer->config->itrace.last_branches)
+		return;
+	entry.flags |= flags & SAMPLE_TX_ABORT ? BRANCH_ENTRY_ABORT : 0;
+	entry.flags |= flags & SAMPLE_IN_TX ? BRANCH_ENTRY_IN_TX : 0;
+	branches = call_stacks_branches(&printer->calls, printer->tid);
+	if (branches)
+		last_branches_add(branches, printer->config->itrace.last_branches, entry);
+}
+
+void print_origin_lost(struct printer *printer)
+{
+	struct last_branches *branches;
+	struct call_stack *stack;
+
+	if (!follows_branches(printer->config))
+		return;
+	print_refresh(printer);
+	stack = call_stack_of(&printer->calls, printer->tid, printer->context.nr);
+	branches = call_stacks_branches(&printer->calls, printer->tid);
+	if (stack)
+		stack->depth = 0;
+	if (branches)
+		branches->count = 0;
+}
