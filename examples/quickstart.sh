@@ -13,9 +13,17 @@ build=${1:-$PWD/build-quickstart}
 recording=examples/vm-small
 ptvm=$build/host/ptvm
 
+# quietly COMMAND...: what it says is for when it fails
+quietly()
+{
+	local said
+
+	said=$("$@" 2>&1) || { tail -n 40 <<<"$said" >&2 && exit 1; }
+}
+
 echo "Building in $build"
-[[ -f $build/build.ninja ]] || meson setup "$build" -Dtests=false >/dev/null
-ninja -C "$build" >/dev/null
+[[ -f $build/build.ninja ]] || quietly meson setup "$build" -Dtests=false
+quietly ninja -C "$build"
 
 echo "$ ptvm script -i $recording -C 1 --insn-trace -F +nr, around the first VM entry and exit:"
 "$ptvm" script -i $recording -C 1 --insn-trace -F +nr | awk -v around=6 '
