@@ -13,8 +13,9 @@
 #include "host/guest_event.h"
 #include "host/recording_out.h"
 #include "host/recording_start.h"
+#include "tests/taken_events.h"
 
-enum { MAX_EVENTS = 64, MAX_FEATURES = 32, BUILD_ID = 2, INDEX = 18, PIECE = 1001 };
+enum { MAX_FEATURES = 32, BUILD_ID = 2, INDEX = 18, PIECE = 1001 };
 
 /* The guest that is told of, if any. */
 struct guest {
@@ -34,22 +35,14 @@ static int make_guest(char **argv, const struct perf_data *from, struct guest *r
 static int create(const struct perf_data *from, const struct guest *guest, const char *path,
 		  struct recording_out *to, struct ptvm_error *error)
 {
-	static uint8_t attrs[MAX_EVENTS][RECORDING_ATTR_SIZE];
-	struct recording_event events[MAX_EVENTS + 1];
-	size_t count = 0;
+	struct taken_events events;
+	int r = taken_events_of(from, &events, error);
 
-	for (; count < from->events.count && count < MAX_EVENTS; count++) {
-		const struct perf_event *event = &from->events.items[count];
-
-		if (event->attr.size < RECORDING_ATTR_SIZE)
-			return ptvm_fail(error, PTVM_BAD_INPUT, "%s: an attr is short", from->path);
-		memcpy(attrs[count], event->attr.data, RECORDING_ATTR_SIZE);
-		events[count] =
-			(struct recording_event){ attrs[count], event->ids, event->id_count };
-	}
+	if (r)
+		return r;
 	if (guest->pid)
-		events[count++] = guest_event_describe(&guest->event);
-	return recording_out_create(to, path, events, count, error);
+		events.items[events.count++] = guest_event_describe(&guest->event);
+	return recording_out_create(to, path, events.items, events.count, error);
 }
 
 /* All ids of the recording, and those of the guest. Returns NULL or what to free. */

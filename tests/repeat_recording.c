@@ -13,8 +13,9 @@
 #include "decode/perf_record.h"
 #include "decode/pt_cursor.h"
 #include "host/recording_out.h"
+#include "tests/taken_events.h"
 
-enum { MAX_EVENTS = 64, MAX_FEATURES = 32, INDEX = 18 };
+enum { MAX_FEATURES = 32, INDEX = 18 };
 enum { CTC_TURNS = 1 << 20, TSC_BYTES = 7 };
 
 /* One queue's trace in memory, and where in it TSC packets have their bytes. */
@@ -91,21 +92,10 @@ static int load(struct repeat *repeat)
 
 static int create(struct repeat *repeat, const char *path, struct ptvm_error *error)
 {
-	static uint8_t attrs[MAX_EVENTS][RECORDING_ATTR_SIZE];
-	const struct perf_data *from = &repeat->from;
-	struct recording_event events[MAX_EVENTS];
-	size_t count = 0;
+	struct taken_events events;
+	int r = taken_events_of(&repeat->from, &events, error);
 
-	for (; count < from->events.count && count < MAX_EVENTS; count++) {
-		const struct perf_event *event = &from->events.items[count];
-
-		if (event->attr.size < RECORDING_ATTR_SIZE)
-			return ptvm_fail(error, PTVM_BAD_INPUT, "%s: an attr is short", from->path);
-		memcpy(attrs[count], event->attr.data, RECORDING_ATTR_SIZE);
-		events[count] =
-			(struct recording_event){ attrs[count], event->ids, event->id_count };
-	}
-	return recording_out_create(&repeat->to, path, events, count, error);
+	return r ? r : recording_out_create(&repeat->to, path, events.items, events.count, error);
 }
 
 static const struct tape *tape_of(const struct repeat *repeat, const struct perf_record *record)

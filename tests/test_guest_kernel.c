@@ -15,24 +15,16 @@ struct fixture {
 	struct guest_kernel kernel;
 };
 
-static struct fixture *begin(bool is_5_level)
+static char five_levels[] = "page tables have 5 levels";
+
+/* `*state`: that, or NULL. */
+static int set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
-	fake_linux_init(&fixture->guest, is_5_level);
-	return fixture;
-}
-
-static int set_up(void **state)
-{
-	*state = begin(false);
-	return 0;
-}
-
-static int set_up_5_levels(void **state)
-{
-	*state = begin(true);
+	fake_linux_init(&fixture->guest, *state != NULL);
+	*state = fixture;
 	return 0;
 }
 
@@ -159,22 +151,24 @@ static void memory_that_fails_is_told(void **state)
 	assert_int_equal(find(fixture, &fixture->guest.memory.root.cr3, 1, NULL), -PTVM_SYSTEM);
 }
 
-#define WITH(test, begin) cmocka_unit_test_setup_teardown(test, begin, tear_down)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define TEST_5_LEVELS(test)                                                                        \
+	cmocka_unit_test_prestate_setup_teardown(test, set_up, tear_down, five_levels)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(it_is_found_by_one_register, set_up),
-		WITH(it_is_found_by_one_register, set_up_5_levels),
-		WITH(number_of_the_address_space_is_no_address, set_up),
-		WITH(tables_of_user_mode_lead_to_those_of_the_kernel, set_up),
-		WITH(tables_of_user_mode_lead_to_those_of_the_kernel, set_up_5_levels),
-		WITH(the_vcpu_that_sees_most_is_believed, set_up),
-		WITH(the_kernels_own_tables_are_kept, set_up),
-		WITH(without_a_kernel_it_is_said, set_up),
-		WITH(without_symbols_it_is_said, set_up),
-		WITH(a_kernel_without_end_is_refused, set_up),
-		WITH(memory_that_fails_is_told, set_up),
+		TEST(it_is_found_by_one_register),
+		TEST_5_LEVELS(it_is_found_by_one_register),
+		TEST(number_of_the_address_space_is_no_address),
+		TEST(tables_of_user_mode_lead_to_those_of_the_kernel),
+		TEST_5_LEVELS(tables_of_user_mode_lead_to_those_of_the_kernel),
+		TEST(the_vcpu_that_sees_most_is_believed),
+		TEST(the_kernels_own_tables_are_kept),
+		TEST(without_a_kernel_it_is_said),
+		TEST(without_symbols_it_is_said),
+		TEST(a_kernel_without_end_is_refused),
+		TEST(memory_that_fails_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,25 +17,17 @@ struct fixture {
 	struct page_walk walk;
 };
 
-static struct fixture *begin(bool is_5_level)
+static char five_levels[] = "page tables have 5 levels";
+
+/* `*state`: that, or NULL. */
+static int set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
-	fake_memory_init(&fixture->memory, 256 << 10, is_5_level);
+	fake_memory_init(&fixture->memory, 256 << 10, *state != NULL);
 	page_walk_init(&fixture->walk, &fixture->memory.reader, fixture->memory.root);
-	return fixture;
-}
-
-static int set_up(void **state)
-{
-	*state = begin(false);
-	return 0;
-}
-
-static int set_up_5_levels(void **state)
-{
-	*state = begin(true);
+	*state = fixture;
 	return 0;
 }
 
@@ -215,25 +207,27 @@ static void memory_that_fails_is_told(void **state)
 	assert_int_equal(next(fixture, kernel, &run), -PTVM_SYSTEM);
 }
 
-#define WITH(test, begin) cmocka_unit_test_setup_teardown(test, begin, tear_down)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define TEST_5_LEVELS(test)                                                                        \
+	cmocka_unit_test_prestate_setup_teardown(test, set_up, tear_down, five_levels)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(pages_that_follow_each_other_are_one_run, set_up),
-		WITH(pages_that_follow_each_other_are_one_run, set_up_5_levels),
-		WITH(a_run_is_cut_where_it_is_asked_for, set_up),
-		WITH(rights_end_a_run, set_up),
-		WITH(rights_of_all_levels_count, set_up),
-		WITH(large_pages_are_found, set_up),
-		WITH(large_pages_are_found, set_up_5_levels),
-		WITH(memory_is_read_across_pages_and_holes, set_up),
-		WITH(memory_is_read_across_pages_and_holes, set_up_5_levels),
-		WITH(what_is_no_memory_reads_as_zeroes, set_up),
-		WITH(tables_that_are_no_memory_map_nothing, set_up),
-		WITH(tables_that_lead_to_themselves_end, set_up),
-		WITH(tables_are_read_again_when_asked_for, set_up),
-		WITH(memory_that_fails_is_told, set_up),
+		TEST(pages_that_follow_each_other_are_one_run),
+		TEST_5_LEVELS(pages_that_follow_each_other_are_one_run),
+		TEST(a_run_is_cut_where_it_is_asked_for),
+		TEST(rights_end_a_run),
+		TEST(rights_of_all_levels_count),
+		TEST(large_pages_are_found),
+		TEST_5_LEVELS(large_pages_are_found),
+		TEST(memory_is_read_across_pages_and_holes),
+		TEST_5_LEVELS(memory_is_read_across_pages_and_holes),
+		TEST(what_is_no_memory_reads_as_zeroes),
+		TEST(tables_that_are_no_memory_map_nothing),
+		TEST(tables_that_lead_to_themselves_end),
+		TEST(tables_are_read_again_when_asked_for),
+		TEST(memory_that_fails_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
