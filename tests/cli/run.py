@@ -287,6 +287,13 @@ def test_manual_help_and_completion_have_the_same_options():
         equal((verb, words), (verb, {name for name in shown if name.startswith("--")}))
 
 
+def test_architecture_names_files_that_are_there():
+    words = set(re.findall(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b", (PROJECT / "docs/architecture.md").read_text()))
+    files = {path.stem for path in PROJECT.glob("*/**/*.[ch]")} | {path.stem for path in PROJECT.glob("tests/*.py")}
+    others = {"kcore_dir", "ptvm_err", "ptvm_error"}
+    equal(sorted(word for word in words - others if not any(file.startswith(word) for file in files)), [])
+
+
 def test_documents_show_what_is_printed():
     lines = set(ptvm("script", "-i", RECORDING, "-C", "1", "--insn-trace", "-F", "+nr,-comm").stdout.splitlines())
     for name in ("README.md", "docs/howto-trace-a-guest.md"):
