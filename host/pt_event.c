@@ -121,9 +121,6 @@ static int check_limits(const struct pt_pmu *pmu, const struct pt_term *term, ui
 {
 	uint32_t cap;
 
-	if (value > term_most(term))
-		return ptvm_fail(error, PTVM_BAD_USAGE, "%s of intel_pt can be %llu at most",
-				 term->name, (unsigned long long)term_most(term));
 	for (size_t i = 0; value && i < sizeof(limits) / sizeof(limits[0]); i++) {
 		if (strcmp(limits[i].name, term->name))
 			continue;
@@ -133,6 +130,9 @@ static int check_limits(const struct pt_pmu *pmu, const struct pt_term *term, ui
 		if (!limits[i].is_mask && !cap)
 			return ptvm_fail(error, PTVM_BAD_USAGE, "this CPU has no %s", term->name);
 	}
+	if (value > term_most(term))
+		return ptvm_fail(error, PTVM_BAD_USAGE, "%s of intel_pt can be %llu at most",
+				 term->name, (unsigned long long)term_most(term));
 	return 0;
 }
 

@@ -11,6 +11,11 @@ static const double bytes_per_mb = 1e6;
 static const double ns_per_ms = 1e6;
 static const double ns_per_s = 1e9;
 
+static void print_count(size_t count, const char *what, FILE *out)
+{
+	(void)fprintf(out, "%zu %s%s", count, what, count == 1 ? "" : "s");
+}
+
 static void print_targets(const struct record_targets *targets, FILE *out)
 {
 	const char *between = "";
@@ -18,19 +23,19 @@ static void print_targets(const struct record_targets *targets, FILE *out)
 	for (size_t i = 0; i < targets->machines.count; i++) {
 		const struct trace_machine *machine = &targets->machines.items[i];
 
-		(void)fprintf(out, "%s%zu vCPU%s of ", between, machine->vcpus.count,
-			      machine->vcpus.count == 1 ? "" : "s");
+		(void)fputs(between, out);
+		print_count(machine->vcpus.count, "vCPU", out);
+		(void)fputs(" of ", out);
 		if (machine->name[0])
 			(void)fputs(machine->name, out);
 		else
 			(void)fprintf(out, "process %d", machine->vm.pid);
 		between = ", ";
 	}
-	if (!targets->machines.count)
-		(void)fprintf(out, "%zu %s",
-			      targets->tids.items[0] < 0 ? targets->cpus.count
-							 : targets->tids.count,
-			      targets->tids.items[0] < 0 ? "CPUs" : "threads");
+	if (!targets->machines.count && targets->tids.items[0] < 0)
+		print_count(targets->cpus.count, "CPU", out);
+	else if (!targets->machines.count)
+		print_count(targets->tids.count, "thread", out);
 }
 
 /* A thread by the name that its user knows; false where it is none of those traced. */

@@ -103,6 +103,8 @@ static void without_guests_threads_or_cpus_are_counted(void **state)
 	bench.tids[0] = -1;
 	bench.recorder.targets.cpus.count = 4;
 	assert_string_equal(report(false), "ptvm record: 1.500 MB in rec, 4 CPUs\n");
+	bench.recorder.targets.cpus.count = 1;
+	assert_string_equal(report(false), "ptvm record: 1.500 MB in rec, 1 CPU\n");
 }
 
 static void a_recording_without_trace_is_told(void **state)
