@@ -316,7 +316,10 @@ static void note_no_kernel(struct machine *machine)
 		return;
 	(void)pthread_mutex_lock(&machine->lock);
 	if (!machine->no_kernel_noted)
-		machine_note(machine, "%s: no copy of its code (kcore)", machine->kernel_name);
+		machine_note(machine, "%s: no copy of its code: name %s", machine->kernel_name,
+			     machine->is_guest
+				     ? "--guestkallsyms, with kcore beside it, or --guestvmlinux"
+				     : "--kallsyms, with kcore beside it, or -k");
 	machine->no_kernel_noted = true;
 	(void)pthread_mutex_unlock(&machine->lock);
 }

@@ -250,6 +250,16 @@ def test_a_terminal_gets_a_pager():
     equal((status, "".join(missing.splitlines()[-2:])), (0, "".join(plain.splitlines())))
 
 
+def test_code_that_nobody_has_can_be_named():
+    notes = ptvm("script", "-i", RECORDING / "data", "--itrace=e").stderr.splitlines()[1:]
+    equal(notes, ["ptvm script: [kernel.kallsyms]: no copy of its code: name --kallsyms, with kcore beside it, or -k",
+                  "ptvm script: [guest.kernel.kallsyms]: no copy of its code: name --guestkallsyms, with kcore beside "
+                  "it, or --guestvmlinux", f"ptvm script: {RECORDING}/data: nothing could be decoded"])
+    run = ptvm("script", "-i", RECORDING / "data", "--itrace=e", "--kallsyms", RECORDING / "kcore_dir/kallsyms",
+               "--guestkallsyms", GUEST / "kallsyms", "--guestmodules", GUEST / "modules")
+    equal((run.returncode, run.stdout, run.stderr), (0, "", ""))
+
+
 def test_errors_are_red_where_that_is_wanted():
     args = ["script", "-i", RECORDING / "data", "--itrace=e", "--no-pager"]
     for red, env in ((True, {"NO_COLOR": "", "TERM": "xterm"}), (False, {"NO_COLOR": "1", "TERM": "xterm"}),
