@@ -205,12 +205,16 @@ static int check_via(const struct record_options *options, struct ptvm_error *er
 /* What belongs together. */
 static int check(const struct record_options *options, struct ptvm_error *error)
 {
+	const bool names_what = options->domains.count || options->pids.count ||
+				options->tids.count || options->has_cpus || options->is_all_cpus;
 	const char *wrong = NULL;
 
 	if (options->repair)
-		return 0;
-	if (!options->domains.count && !options->pids.count && !options->tids.count &&
-	    !options->has_cpus && !options->is_all_cpus)
+		return names_what || options->command
+			       ? ptvm_fail(error, PTVM_BAD_USAGE,
+					   "--repair records nothing: leave what to trace out")
+			       : 0;
+	if (!names_what)
 		wrong = "what to trace? name a guest with --domain or -p, threads with -t, or "
 			"CPUs with -C";
 	else if (options->is_per_thread && (options->has_cpus || options->is_all_cpus))

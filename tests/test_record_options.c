@@ -89,6 +89,8 @@ static void something_must_be_named(void **state)
 	assert_int_equal(parse("-a"), 0);
 	assert_int_equal(parse("--repair x"), 0);
 	assert_string_equal(bench.options.repair, "x");
+	assert_refused("--repair x -a", "--repair records nothing: leave what to trace out");
+	assert_refused("--repair x -- true", "--repair records nothing: leave what to trace out");
 }
 
 static void what_does_not_go_together_is_told(void **state)
