@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "decode/base/vec.h"
+#include "decode/bpf_programs.h"
 #include "decode/machine_parts.h"
+#include "decode/perf_feature.h"
 #include "decode/perf_record.h"
 
 enum { KSYMBOL_UNREGISTER = 1 };
@@ -15,6 +17,7 @@ struct reader {
 	const struct perf_data *data;
 	const struct perf_build_id **build_ids; /* of the host's files, sorted by name */
 	size_t build_id_count;
+	struct bpf_programs programs; /* of the host */
 	size_t bad_records;
 };
 
@@ -126,6 +129,48 @@ static int read_ksymbol(struct reader *reader, const struct perf_record *record)
 				symbol.flags & KSYMBOL_UNREGISTER ? NULL : symbol.name);
 }
 
+/* The code of a program comes and goes as if it were patched there. */
+static int patch_bpf(struct reader *reader, const struct bpf_function *function, uint64_t time)
+{
+	struct perf_text_poke poke = { .address = function->address };
+	uint32_t size = (uint32_t)function->code.size;
+
+	if (function->state == BPF_LOADED) {
+		poke.new_size = size;
+		poke.new_bytes = function->code.data;
+	} else {
+		poke.old_size = size;
+		poke.old_bytes = function->code.data;
+	}
+	return text_pokes_add(&reader->machines->host->pokes, &poke, time);
+}
+
+/* Each program is loaded once and unloaded once, whatever the records say. */
+static int read_bpf_event(struct reader *reader, const struct perf_record *record)
+{
+	enum { LOAD = 1, UNLOAD = 2 };
+	struct perf_bpf_event event;
+	struct bpf_function *functions;
+	size_t count;
+	int r = 0;
+
+	if (record->machine_pid)
+		return 0;
+	if (perf_bpf_event_read(record, &event)) {
+		reader->bad_records++;
+		return 0;
+	}
+	functions = bpf_programs_find(&reader->programs, event.id, &count);
+	if (!functions || !((event.type == LOAD && functions->state == BPF_TO_COME) ||
+			    (event.type == UNLOAD && functions->state == BPF_LOADED)))
+		return 0;
+	for (size_t i = 0; i < count && !r; i++) {
+		functions[i].state = event.type == LOAD ? BPF_LOADED : BPF_GONE;
+		r = patch_bpf(reader, &functions[i], record->time);
+	}
+	return r;
+}
+
 /* First pass: everything but the maps of processes, whose address spaces must be known before. */
 static int read_first(struct reader *reader, const struct perf_record *record, uint64_t order)
 {
@@ -161,8 +206,20 @@ static int read_first(struct reader *reader, const struct perf_record *record, u
 		return 0;
 	case PERF_TEXT_POKE: return read_poke(reader, record);
 	case PERF_KSYMBOL: return read_ksymbol(reader, record);
+	case PERF_BPF_EVENT: return read_bpf_event(reader, record);
 	default: return 0;
 	}
+}
+
+static int read_programs(struct reader *reader)
+{
+	struct bytes section = reader->data->features.payloads[PERF_FEATURE_BPF_PROG_INFO];
+	int r = section.size ? bpf_programs_read(section, &reader->programs) : 0;
+
+	if (r == -PTVM_BAD_INPUT)
+		machine_note(reader->machines->host,
+			     "what the recording has of BPF programs is damaged");
+	return r == -PTVM_NO_MEMORY ? r : 0;
 }
 
 static int compare_build_ids(const void *a, const void *b)
@@ -268,8 +325,10 @@ int machines_read_records(struct machines *machines, const struct perf_data *dat
 {
 	struct reader reader = { .machines = machines, .data = data };
 	struct machine *host = machines->host;
-	int r = sort_build_ids(&reader);
+	int r = read_programs(&reader);
 
+	if (!r)
+		r = sort_build_ids(&reader);
 	for (size_t i = 0; !r && i < data->records.count; i++)
 		r = read_first(&reader, &data->records.items[i], i + 1);
 	if (!r)
@@ -279,6 +338,7 @@ int machines_read_records(struct machines *machines, const struct perf_data *dat
 		    data->records.items[i].type == PERF_MMAP2)
 			r = read_user_map(&reader, &data->records.items[i], i + 1);
 	free(reader.build_ids);
+	bpf_programs_free(&reader.programs);
 	if (!r)
 		r = processes_finish(&host->processes);
 	if (!r)

@@ -82,7 +82,7 @@ struct perf_bpf_event {
 
 struct perf_text_poke {
 	uint64_t address;
-	uint16_t old_size, new_size; /* bytes; 0: new text, or text removed */
+	uint32_t old_size, new_size; /* bytes; 0: new text, or text removed */
 	const uint8_t *old_bytes, *new_bytes;
 };
 

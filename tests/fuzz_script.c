@@ -88,16 +88,18 @@ static void print_recording(struct perf_data *recording, const struct machines *
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct machine_options nowhere = { .symfs = "/nonexistent",
+	/* a directory that must be there, and has no others */
+	const struct machine_options nowhere = { .symfs = "/proc/self/fdinfo",
 						 .build_id_dir = "/nonexistent" };
 	struct perf_data recording = { 0 };
 	struct sideband *sideband = NULL;
 	struct machines machines = { 0 };
 	struct ptvm_error error = { 0 };
 
-	if (size && !perf_data_open_bytes((struct bytes){ data, size - 1 }, &recording, &error) &&
-	    !machines_load(&recording, &nowhere, &machines, &error) &&
-	    !sideband_build(&recording, &sideband)) {
+	if (size && !perf_data_open_bytes((struct bytes){ data, size - 1 }, &recording, &error)) {
+		if (machines_load(&recording, &nowhere, &machines, &error) ||
+		    sideband_build(&recording, &sideband))
+			abort();
 		add_code(&machines);
 		print_recording(&recording, &machines, sideband, data[size - 1]);
 	}

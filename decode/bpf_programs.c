@@ -1,0 +1,125 @@
+/* The section is a number of programs, and of each what the kernel says of it (struct bpf_prog_info
+ * of include/uapi/linux/bpf.h) and the arrays that this points to, one behind the other, with their
+ * offsets in place of pointers (perf, util/bpf-utils.c). Functions of a program follow on each
+ * other in its code; the kernel has them anywhere. */
+#include "decode/bpf_programs.h"
+
+#include <stdlib.h>
+
+#include "decode/base/error.h"
+#include "decode/base/vec.h"
+
+/* Before each program. */
+enum { INFO_SIZE = 0, DATA_SIZE = 4, ARRAYS = 8, HEAD = 16 };
+
+/* In struct bpf_prog_info; older kernels' ends earlier, and then has no functions. */
+enum {
+	ID = 4,
+	CODE_SIZE = 16,
+	CODE = 24,
+	ADDRESS_COUNT = 104,
+	LENGTH_COUNT = 108,
+	ADDRESSES = 112,
+	LENGTHS = 120,
+	INFO_NEEDED = 128,
+};
+
+/* Arrays that are there, by perf's numbers: code, addresses and lengths of functions. */
+enum { ARRAYS_NEEDED = 1 << 0 | 1 << 3 | 1 << 4 };
+
+static uint64_t number(struct bytes bytes, uint64_t offset, unsigned size)
+{
+	uint64_t value;
+
+	(void)bytes_read(bytes, offset, size, &value);
+	return value;
+}
+
+static int read_functions(struct bytes info, struct bytes data, struct bpf_programs *ret)
+{
+	struct bytes code = bytes_slice(data, number(info, CODE, 8), number(info, CODE_SIZE, 4));
+	uint64_t count = number(info, ADDRESS_COUNT, 4);
+	struct bytes addresses = bytes_slice(data, number(info, ADDRESSES, 8), 8 * count);
+	struct bytes lengths = bytes_slice(data, number(info, LENGTHS, 8), 4 * count);
+
+	if (number(info, LENGTH_COUNT, 4) != count || addresses.size != 8 * count ||
+	    lengths.size != 4 * count)
+		return -PTVM_BAD_INPUT;
+	for (uint64_t i = 0; i < count && code.size; i++) {
+		const struct bpf_function function = {
+			.program = (uint32_t)number(info, ID, 4),
+			.address = number(addresses, 8 * i, 8),
+			.code = bytes_slice(code, 0, number(lengths, 4 * i, 4)),
+		};
+
+		if (function.code.size && !vec_push(&ret->functions, function))
+			return -PTVM_NO_MEMORY;
+		code = bytes_slice(code, function.code.size, code.size);
+	}
+	return 0;
+}
+
+static int read_program(struct bytes *section, struct bpf_programs *ret)
+{
+	uint64_t info_size = number(*section, INFO_SIZE, 4);
+	uint64_t data_size = number(*section, DATA_SIZE, 4);
+	uint64_t arrays = number(*section, ARRAYS, 8);
+	struct bytes info = bytes_slice(*section, HEAD, info_size);
+	struct bytes data = bytes_slice(*section, HEAD + info_size, data_size);
+
+	if (!info.size || info.size != info_size || data.size != data_size)
+		return -PTVM_BAD_INPUT;
+	*section = bytes_slice(*section, HEAD + info_size + data_size, section->size);
+	if (info.size < INFO_NEEDED || (arrays & ARRAYS_NEEDED) != ARRAYS_NEEDED)
+		return 0;
+	return read_functions(info, data, ret);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct bpf_function *x = a, *y = b;
+
+	if (x->program != y->program)
+		return x->program < y->program ? -1 : 1;
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+int bpf_programs_read(struct bytes section, struct bpf_programs *ret)
+{
+	uint64_t count;
+	int r = bytes_read(section, 0, 4, &count) ? 0 : -PTVM_BAD_INPUT;
+
+	section = bytes_slice(section, 4, section.size);
+	for (uint64_t i = 0; i < count && !r; i++)
+		r = read_program(&section, ret);
+	if (ret->functions.count)
+		qsort(ret->functions.items, ret->functions.count, sizeof(*ret->functions.items),
+		      compare);
+	return r;
+}
+
+struct bpf_function *bpf_programs_find(const struct bpf_programs *programs, uint32_t program,
+				       size_t *count)
+{
+	struct bpf_function *functions = programs->functions.items;
+	size_t low = 0, high = programs->functions.count;
+
+	*count = 0;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (functions[middle].program < program)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low + *count < programs->functions.count &&
+	       functions[low + *count].program == program)
+		++*count;
+	return *count ? functions + low : NULL;
+}
+
+void bpf_programs_free(struct bpf_programs *programs)
+{
+	vec_free(&programs->functions);
+}
