@@ -233,6 +233,17 @@ static void symbols_without_addresses_are_a_warning(void **state)
 	assert_item(bench, "kptr_restrict", CHECK_WARNING, "2, kernel symbols have no addresses");
 }
 
+static void data_of_a_cpu_at_zero_are_symbols_with_addresses(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_tree_file(&bench->tree,
+		       "0000000000000000 A fixed_percpu_data\n0000000000000000 A __per_cpu_start\n"
+		       "0000000000001000 A cpu_debug_store\nffffffff81000000 T _text\n",
+		       "proc/kallsyms");
+	assert_item(bench, "kptr_restrict", CHECK_OK, "1, kernel symbols have addresses");
+}
+
 static void lockdown_is_a_warning(void **state)
 {
 	struct bench *bench = *state;
@@ -348,6 +359,7 @@ int main(void)
 		TEST(administrators_may_trace),
 		TEST(memory_that_may_not_be_locked_is_a_warning),
 		TEST(symbols_without_addresses_are_a_warning),
+		TEST(data_of_a_cpu_at_zero_are_symbols_with_addresses),
 		TEST(lockdown_is_a_warning),
 		TEST(values_cannot_write_to_the_terminal),
 		TEST(a_guest_by_its_process_needs_no_libvirt),
