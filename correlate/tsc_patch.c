@@ -50,13 +50,18 @@ static bool is_none(const struct vmcs_offsets *guest)
 }
 
 /* PEBS records of 32-bit code have half of the time stamp; the other half is that of about then. */
-static uint64_t whole(const struct tsc_event *event, const struct tsc_segment *segment,
+static uint64_t whole(const struct tsc_event *event, const struct vmcs_offsets *offsets,
 		      uint64_t about)
 {
-	uint64_t guest = tsc_scale(about, segment->ratio) + segment->offset;
+	const struct tsc_segment *segment = offsets->segments.items;
+	uint64_t guest;
 
 	if (event->size >= 7)
 		return event->value;
+	for (size_t i = 1; i < offsets->segments.count; i++)
+		if (about >= offsets->segments.items[i].from)
+			segment = &offsets->segments.items[i];
+	guest = tsc_scale(about, segment->ratio) + segment->offset;
 	return guest + (uint64_t)(int32_t)((uint32_t)event->value - (uint32_t)guest);
 }
 
@@ -77,7 +82,7 @@ static bool translate(struct tsc_patches *patches, const struct tsc_event *event
 		patches->left++;
 		return false;
 	}
-	host = tsc_offsets_host(guest, whole(event, guest->segments.items, about), about, expected);
+	host = tsc_offsets_host(guest, whole(event, guest, about), about, expected);
 	if (is_none(guest))
 		host = event->value;
 	if (!expected || patches->chain.lost)

@@ -1,0 +1,107 @@
+#include "correlate/tsc_patch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/base/vec.h"
+#include "tests/flow_bench.h"
+#include "tests/pt_encode.h"
+
+/* Packets by hand, and what is to be written where. Whole traces are in test_offset_apply.c. */
+
+static const struct pt_config config = { .tsc = true,
+					 .mtc = true,
+					 .mtc_shift = 3,
+					 .ctc_n = 80,
+					 .ctc_d = 1,
+					 .cpu_family = 6,
+					 .cpu_model = 0x55 };
+
+enum { VMCS = 3, CTC = 100, BASIC = 4, TSC_ITEM = 2 };
+
+static const uint64_t host = 1000000000000;
+
+/* The host's time, and right after it a PEBS record of a guest that shows `tsc`. */
+static void put_trace(struct pt_bytes *trace, uint64_t tsc, uint8_t tsc_bytes)
+{
+	pt_put_psb(trace);
+	pt_put_value(trace, PT_TSC, host);
+	pt_put(trace, &(struct pt_packet){ .kind = PT_TMA, .payload = CTC });
+	pt_put(trace, &(struct pt_packet){ .kind = PT_PIP, .payload = 0x1000 });
+	pt_put_value(trace, PT_PSBEND, 0);
+	pt_put(trace, &(struct pt_packet){ .kind = PT_PIP, .flag = true, .payload = 0x2000 });
+	pt_put_value(trace, PT_VMCS, VMCS);
+	pt_put(trace, &(struct pt_packet){ .kind = PT_BBP, .payload = BASIC, .count = tsc_bytes });
+	pt_put(trace, &(struct pt_packet){ .kind = PT_BIP,
+					   .size = (uint8_t)(1 + tsc_bytes),
+					   .payload = tsc,
+					   .count = TSC_ITEM });
+	pt_put(trace, &(struct pt_packet){ .kind = PT_BEP });
+}
+
+/* A guest whose offset changed long before. */
+static void set_offsets(struct tsc_offsets *offsets, uint64_t before, uint64_t after)
+{
+	const uint64_t change = host / 2;
+	const struct tsc_segment first = {
+		.to = change, .offset = before, .ratio = TSC_RATIO_ONE, .host = 1
+	};
+	const struct tsc_segment second = { .from = change,
+					    .to = UINT64_MAX,
+					    .offset = after,
+					    .ratio = TSC_RATIO_ONE,
+					    .host = host };
+	struct vmcs_offsets guest = { .vmcs = VMCS };
+
+	assert_true(vec_push(&guest.segments, first) && vec_push(&guest.segments, second));
+	assert_true(vec_push(&offsets->guests, guest));
+}
+
+static void assert_patched(uint64_t before, uint64_t after, uint8_t tsc_bytes)
+{
+	const uint64_t mask = tsc_bytes < 8 ? ((uint64_t)1 << tsc_bytes * 8) - 1 : UINT64_MAX;
+	struct tsc_offsets offsets = { 0 };
+	struct bench_queue queue = { 0 };
+	struct pt_bytes trace = { 0 };
+	struct tsc_patches patches;
+	struct tsc_patch patch;
+
+	put_trace(&trace, (host + after) & mask, tsc_bytes);
+	set_offsets(&offsets, before, after);
+	bench_queue_add(&queue, trace.data, trace.size, false);
+	tsc_patches_init(&patches, &offsets, &queue.queue, &config);
+	assert_int_equal(tsc_patches_next(&patches, &patch), 0);
+	assert_int_equal(patch.size, tsc_bytes);
+	assert_int_equal(patch.value, host & mask);
+	assert_int_equal(load_le(trace.data + patch.position, tsc_bytes), (host + after) & mask);
+	assert_int_equal(tsc_patches_next(&patches, &patch), -PTVM_END);
+	bench_queue_free(&queue);
+	tsc_offsets_free(&offsets);
+	pt_bytes_free(&trace);
+}
+
+static void a_pebs_record_gets_the_hosts_time(void **state)
+{
+	assert_patched(0, 12345, 8);
+	assert_patched(0, 12345, 4);
+}
+
+/* Half of a time stamp says which it is only beside the offset of its time. */
+static void half_a_time_stamp_goes_by_the_offset_of_its_time(void **state)
+{
+	assert_patched(0, (uint64_t)3 << 30, 4);
+	assert_patched((uint64_t)5 << 30, 1, 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pebs_record_gets_the_hosts_time),
+		cmocka_unit_test(half_a_time_stamp_goes_by_the_offset_of_its_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
