@@ -154,7 +154,7 @@ static void resync(struct tsc_walk *walk)
 
 	walk->lost = true;
 	cursor->block = PT_NO_BLOCK;
-	pt_cursor_seek(cursor, pt_psb_after(cursor->queue, pt_cursor_position(cursor)));
+	pt_cursor_seek(cursor, pt_psb_resync(cursor->queue, pt_cursor_position(cursor)));
 }
 
 int tsc_walk_next(struct tsc_walk *walk, struct tsc_event *ret)

@@ -267,7 +267,7 @@ static void start_at_psb(struct flow_run *run, const struct pt_psb_state *state)
 
 static void skip_to_psb(struct pt_flow *flow)
 {
-	uint64_t next = pt_psb_after(flow->segment.queue, pt_cursor_position(&flow->cursor));
+	uint64_t next = pt_psb_resync(flow->segment.queue, pt_cursor_position(&flow->cursor));
 
 	flow->cursor.block = PT_NO_BLOCK;
 	pt_cursor_seek(&flow->cursor, next < flow->segment.to ? next : flow->segment.to);
@@ -466,16 +466,20 @@ static int end_segment(struct pt_flow *flow)
 	return -PTVM_END;
 }
 
+/* The PSB at the end is read, too, for the address that it states. Other packets may reach into it
+ * where there is damage before it. */
+static uint64_t end_of_packets(const struct pt_segment *segment)
+{
+	return segment->to_psb ? segment->to + PT_PSB_SIZE : segment->to;
+}
+
 static int take_next(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 	struct pt_packet packet;
-	uint64_t position;
 	int r;
 
-	/* the PSB at the end is read for the address that it states */
-	position = pt_cursor_position(&flow->cursor);
-	if (position >= flow->segment.to && !(flow->segment.to_psb && position == flow->segment.to))
+	if (pt_cursor_position(&flow->cursor) >= end_of_packets(&flow->segment))
 		return end_segment(flow);
 	r = pt_cursor_next(&flow->cursor, &packet);
 	if (r == -PTVM_BAD_PACKET) {

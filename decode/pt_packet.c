@@ -15,7 +15,7 @@ static bool read_mode(const uint8_t *data, struct pt_packet *packet)
 {
 	unsigned leaf = data[1] >> 5;
 
-	packet->kind = leaf == 1 ? PT_MODE_TSX : PT_MODE_EXEC;
+	packet->kind = leaf == PT_MODE_TSX_LEAF ? PT_MODE_TSX : PT_MODE_EXEC;
 	packet->payload = data[1] & 0x1f;
 	return leaf <= 1;
 }
@@ -279,7 +279,7 @@ int pt_packet_read(const uint8_t *data, size_t size, enum pt_block_context block
 	switch (byte) {
 	case 0x19: return read_opcode(&tsc, data, size, ret);
 	case PT_MTC_BYTE: return read_opcode(&mtc, data, size, ret);
-	case 0x99: return read_opcode(&mode, data, size, ret);
+	case PT_MODE_BYTE: return read_opcode(&mode, data, size, ret);
 	case 0xd9: return read_trig(data, size, ret);
 	default: return -PTVM_BAD_PACKET;
 	}

@@ -80,6 +80,9 @@ const uint8_t *pt_psb_find(const uint8_t *p, const uint8_t *end);
 
 enum { PT_MTC_BYTE = 0x59, PT_MTC_SIZE = 2 };
 
+/* MODE: bits 7:5 of the byte after that say what of. */
+enum { PT_MODE_BYTE = 0x99, PT_MODE_EXEC_LEAF = 0, PT_MODE_TSX_LEAF = 1 };
+
 /* First bytes of the packets with an IP, by bits 4:0, and how many bytes such a packet has. */
 enum { PT_TIP_PGD_BYTE = 0x01, PT_TIP_BYTE = 0x0d, PT_TIP_PGE_BYTE = 0x11, PT_FUP_BYTE = 0x1d };
 

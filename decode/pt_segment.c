@@ -1,5 +1,7 @@
 #include "decode/pt_segment.h"
 
+#include <string.h>
+
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
 
@@ -31,7 +33,7 @@ void pt_walk_init(struct pt_walk *walk, const struct aux_queue *queue,
 	walk->config = config;
 	walk->min_size = min_size;
 	walk->grid = walk->stop = 0;
-	walk->ended = walk->guest_clock = false;
+	walk->ended = walk->guest_clock = walk->leaps = false;
 	walk->context = pt_context_unknown();
 	pt_clock_init(&walk->clock, config);
 	if (offsets)
@@ -172,23 +174,91 @@ static void resync(struct pt_walk *walk)
 
 	pt_clock_doubt(&walk->clock);
 	walk->cursor.block = PT_NO_BLOCK;
-	pt_cursor_seek(&walk->cursor, pt_psb_after(walk->cursor.queue, position));
+	pt_cursor_seek(&walk->cursor, pt_psb_resync(walk->cursor.queue, position));
 }
 
-/* Whether a segment is to end at a PSB. Past a point of the grid it does not matter where cuts were
- * before, so that a walk can begin there. */
-static bool is_cut(const struct pt_walk *walk, uint64_t psb)
+/* The open segment is to end at the next PSB from here on. Past a point of the grid it does not
+ * matter where cuts were before, so that a walk can begin there. */
+static uint64_t next_cut(const struct pt_walk *walk)
 {
-	uint64_t from = walk->segment.from;
+	uint64_t from = walk->segment.from, least = walk->min_size ? walk->min_size : 1;
+	uint64_t end = least > UINT64_MAX - from ? UINT64_MAX : from + least;
+	uint64_t next = walk->grid ? (from / walk->grid + 1) * walk->grid : UINT64_MAX;
 
-	return psb > from && (psb - from >= walk->min_size ||
-			      (walk->grid && psb / walk->grid > from / walk->grid));
+	return end < next ? end : next;
+}
+
+/* Whether no bytes of a stretch can be a MODE.Exec that tells of another mode than this. */
+static bool keeps_mode(const uint8_t *p, const uint8_t *end, uint8_t bits)
+{
+	while (p < end && (p = memchr(p, PT_MODE_BYTE, (size_t)(end - p))) && ++p < end)
+		if (*p >> 5 == PT_MODE_EXEC_LEAF && pt_context_bits(*p) != bits)
+			return false;
+	return true;
+}
+
+/* Whether a PSB+ states all that the walk carries but for the mode, and shows that there is no
+ * time: a TSC is in each of them or the trace has none (SDM "PSB+": TSCEn). */
+static bool is_landing(const struct pt_walk *walk, uint64_t psb, struct pt_psb_state *ret)
+{
+	struct pt_cursor cursor;
+
+	pt_cursor_init(&cursor, walk->cursor.queue, walk->config, psb + PT_PSB_SIZE);
+	return !pt_cursor_psb(&cursor, ret) && ret->have_pip && ret->have_vmcs && ret->have_tsx &&
+	       !ret->have_tsc;
+}
+
+/* The PSB where a leap ends, and what its PSB+ states; `to` where there is none. Without an IP a
+ * PSB+ has no MODE.Exec: one that has is taken instead if it is not far. */
+static uint64_t find_landing(const struct pt_walk *walk, const struct aux_span *span, uint64_t to,
+			     struct pt_psb_state *ret)
+{
+	const struct aux_queue *queue = walk->cursor.queue;
+	const uint8_t *start = span->data - span->position;
+	uint64_t first = pt_psb_after(queue, next_cut(walk)), psb = first;
+
+	if (first >= to || !is_landing(walk, first, ret))
+		return to;
+	if (ret->have_exec ||
+	    keeps_mode(start + walk->segment.from, start + first, walk->context.bits))
+		return first;
+	while (psb < to && is_landing(walk, psb, ret) && !ret->have_exec)
+		psb = pt_psb_after(queue, psb + PT_PSB_SIZE);
+	return psb < to && ret->have_exec ? psb : to;
+}
+
+/* End the open segment at a PSB further on in its span, without a look at the packets before that;
+ * false where they matter. */
+static bool leap(struct pt_walk *walk, struct pt_segment *ret)
+{
+	enum { SEARCHED = 64 << 10 }; /* bytes */
+	const struct aux_span *span = pt_span_at(walk->cursor.queue, walk->segment.from);
+	struct pt_psb_state state;
+	uint64_t from = next_cut(walk), psb, to;
+
+	if (!walk->leaps || walk->clock.now || walk->clock.ratio || !span)
+		return false;
+	to = span->position + span->size;
+	if (from >= to)
+		return false;
+	if (to - from > SEARCHED)
+		to = from + SEARCHED;
+	psb = find_landing(walk, span, to, &state);
+	if (psb >= to)
+		return false;
+	pt_context_update(&walk->context, &state);
+	cut(walk, psb, psb, false, ret);
+	pt_cursor_seek(&walk->cursor, psb + PT_PSB_SIZE);
+	take_psb(walk);
+	return true;
 }
 
 int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret)
 {
 	struct pt_packet packet;
 
+	if (!walk->ended && leap(walk, ret))
+		return 0;
 	while (!walk->ended) {
 		uint64_t position;
 		int r;
@@ -216,7 +286,7 @@ int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret)
 			continue;
 		}
 		position = pt_cursor_position(&walk->cursor) - PT_PSB_SIZE;
-		if (is_cut(walk, position)) {
+		if (position >= next_cut(walk)) {
 			cut(walk, position, position, false, ret);
 			take_psb(walk);
 			return 0;

@@ -33,6 +33,9 @@ struct pt_walk {
 	uint64_t stop; /* read no further than this; 0: to the end */
 	bool ended;
 	bool guest_clock; /* take guest TSCs as they are: the clock shows guest time */
+	/* Nobody asks when the CBR changed: where a trace has no time either, nothing needs to be
+	 * read between two PSB+ that state the context. */
+	bool leaps;
 };
 
 /**

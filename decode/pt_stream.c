@@ -93,3 +93,10 @@ uint64_t pt_psb_after(const struct aux_queue *queue, uint64_t position)
 	}
 	return queue->size;
 }
+
+uint64_t pt_psb_resync(const struct aux_queue *queue, uint64_t position)
+{
+	uint64_t inside = PT_PSB_SIZE - 1;
+
+	return pt_psb_after(queue, position > inside ? position - inside : 0);
+}

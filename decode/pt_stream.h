@@ -38,3 +38,7 @@ uint64_t pt_file_offset(const struct aux_queue *queue, uint64_t position);
 
 /** The next PSB at or after `position` (also one that straddles spans); queue->size if none. */
 uint64_t pt_psb_after(const struct aux_queue *queue, uint64_t position);
+
+/** The PSB where packets are understood again after a bad one at `position`: the next one, or that
+ * into which bytes before it were read as if they were packets. queue->size if there is none. */
+uint64_t pt_psb_resync(const struct aux_queue *queue, uint64_t position);

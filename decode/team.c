@@ -315,6 +315,7 @@ static void init_walk(struct team *team, struct timed_walk *walk, const struct a
 	const struct print_config *print = team->print;
 
 	timed_walk_init(walk, &queues[number], print->pt, offsets, segment_bytes(team));
+	walk->walk.leaps = team->gaps_only;
 	walk->mapping = print->mapping;
 	if (print->times.count && print->pt->conv.valid)
 		walk->times = &print->times;

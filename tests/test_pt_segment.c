@@ -171,6 +171,70 @@ static void an_empty_queue_has_an_empty_segment(void **state)
 	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
 }
 
+/* Of a PSB+: packets are enabled, and there is time. */
+enum { ENABLED = 1, TIMED = 2 };
+
+static void put_group(struct pt_bytes *bytes, uint64_t cr3, unsigned flags)
+{
+	pt_put_psb(bytes);
+	if (flags & TIMED)
+		pt_put_value(bytes, PT_TSC, 1000);
+	pt_put_value(bytes, PT_MODE_TSX, 0);
+	pt_put(bytes, &(struct pt_packet){ .kind = PT_PIP, .payload = cr3 });
+	pt_put_value(bytes, PT_VMCS, 1);
+	if (flags & ENABLED) {
+		pt_put_value(bytes, PT_MODE_EXEC, PT_EXEC_CS_L);
+		pt_put_ip(bytes, PT_FUP, 0x401000, 3);
+	}
+	pt_put_value(bytes, PT_PSBEND, 0);
+}
+
+/* Whether the walk leaps over packets to the PSB+ behind them: that it did not look at them shows
+ * in the second segment, which has the context of its own PSB+ then. */
+static bool leaps_over(const void *packets, size_t size, unsigned flags, size_t second_span)
+{
+	struct bench_queue bench = { .room = 0 };
+	struct pt_bytes bytes = { 0 };
+	struct pt_segment segment;
+	struct pt_walk walk;
+	uint64_t position;
+
+	put_group(&bytes, 0x1000, ENABLED);
+	pt_put_bytes(&bytes, packets, size);
+	position = bytes.size;
+	put_group(&bytes, 0x2000, flags);
+	bench_queue_add(&bench, bytes.data, bytes.size - second_span, false);
+	bench_queue_add(&bench, bytes.data + bytes.size - second_span, second_span, false);
+	pt_walk_init(&walk, &bench.queue, &config, NULL, 0);
+	walk.leaps = true;
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_int_equal(segment.to, position);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_int_equal(segment.from, position);
+	assert_int_equal(walk.context.bits, 64);
+	assert_int_equal(walk.context.cr3, 0x2000);
+	bench_queue_free(&bench);
+	pt_bytes_free(&bytes);
+	return segment.context.cr3 == 0x2000;
+}
+
+static void without_time_the_walk_leaps_from_context_to_context(void **state)
+{
+	/* MODE.Exec: to 16 bits and back to 64; bytes of a TIP that might be one, to 64 */
+	static const uint8_t flow[] = { 12, 12 }, modes[] = { 0x99, 0, 0x99, 1 },
+			     tip[] = { 0x2d, 0x99, 1 };
+	enum { GROUP = 44 };
+
+	assert_true(leaps_over(flow, sizeof(flow), ENABLED, 0));
+	assert_true(leaps_over(flow, sizeof(flow), 0, 0));
+	assert_true(leaps_over(modes, sizeof(modes), ENABLED, 0));
+	assert_true(leaps_over(tip, sizeof(tip), 0, 0));
+	assert_true(leaps_over(flow, sizeof(flow), ENABLED, GROUP - PT_PSB_SIZE));
+	assert_false(leaps_over(flow, sizeof(flow), ENABLED, GROUP + 1)); /* another span */
+	assert_false(leaps_over(modes, sizeof(modes), 0, 0));
+	assert_false(leaps_over(flow, sizeof(flow), ENABLED | TIMED, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +244,7 @@ int main(void)
 		cmocka_unit_test(behind_a_bad_byte_the_walk_goes_on_at_the_next_psb),
 		cmocka_unit_test(a_snapshot_begins_at_its_first_psb),
 		cmocka_unit_test(an_empty_queue_has_an_empty_segment),
+		cmocka_unit_test(without_time_the_walk_leaps_from_context_to_context),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

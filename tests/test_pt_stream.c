@@ -124,6 +124,22 @@ static void a_psb_is_found_across_spans(void **state)
 	}
 }
 
+static void behind_a_bad_packet_a_psb_may_have_begun_before_it(void **state)
+{
+	struct bench_queue bench;
+	uint8_t data[SIZE];
+
+	memset(data, 0x82, SIZE);
+	for (unsigned i = 0; i < PT_PSB_SIZE; i += 2)
+		data[4 + i] = data[100 + i] = 2;
+	make_queue(data, 30, &bench);
+	assert_int_equal(pt_psb_resync(&bench.queue, 0), 4);
+	assert_int_equal(pt_psb_resync(&bench.queue, 4 + PT_PSB_SIZE - 1), 4);
+	assert_int_equal(pt_psb_resync(&bench.queue, 4 + PT_PSB_SIZE), 100);
+	assert_int_equal(pt_psb_resync(&bench.queue, 100 + PT_PSB_SIZE), SIZE);
+	bench_queue_free(&bench);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +148,7 @@ int main(void)
 		cmocka_unit_test(no_window_reaches_over_a_loss),
 		cmocka_unit_test(a_span_is_found_by_position),
 		cmocka_unit_test(a_psb_is_found_across_spans),
+		cmocka_unit_test(behind_a_bad_packet_a_psb_may_have_begun_before_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

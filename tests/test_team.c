@@ -29,18 +29,19 @@ struct fixture {
 	struct print_config print;
 };
 
-static int set_up(void **state)
+static void run_cpus(struct fixture *fixture, bool timed)
 {
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-
-	assert_non_null(fixture);
 	for (unsigned i = 0; i < QUEUES; i++) {
 		struct sim_options options = sim_options_plain(1);
 
 		options.guests = 1;
-		options.instructions = INSTRUCTIONS + i * 5000;
+		options.instructions = (timed ? 1 : 2) * INSTRUCTIONS + i * 5000;
 		options.pt.psb_bytes = 2048;
 		options.pt.cyc_threshold = (uint8_t)(i * 10);
+		options.overflow = !timed;
+		options.pt.tsc &= timed;
+		options.pt.mtc &= timed;
+		options.pt.cyc &= timed;
 		sim_vm_run(&options, &fixture->vms[i]);
 		assert_true(fixture->vms[i].pt.out.size > SEGMENTS_BYTES);
 		bench_queue_add(&fixture->benches[i], fixture->vms[i].pt.out.data,
@@ -51,6 +52,14 @@ static int set_up(void **state)
 		fixture->queues[i].tid = fixture->queues[i].pid = -1;
 		fixture->config = bench_config(&options);
 	}
+}
+
+static struct fixture *make_fixture(bool timed)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	run_cpus(fixture, timed);
 	assert_true(bench_machines(&fixture->vms[0], &fixture->machines));
 	fixture->config.conv = (struct time_conv){ .valid = true, .mult = 1 };
 	fixture->print = (struct print_config){
@@ -62,7 +71,18 @@ static int set_up(void **state)
 	};
 	fixture->print.style = (struct block_style){ .fields = fixture->print.fields, .lead = "" };
 	assert_int_equal(itrace_parse("i0nse", &fixture->print.itrace, NULL), 0);
-	*state = fixture;
+	return fixture;
+}
+
+static int set_up(void **state)
+{
+	*state = make_fixture(true);
+	return 0;
+}
+
+static int set_up_errors(void **state)
+{
+	*state = make_fixture(false);
 	return 0;
 }
 
@@ -135,6 +155,16 @@ static void threads_change_nothing_of_branches(void **state)
 	fixture->print.itrace = (struct itrace){ .branches = true };
 	fixture->print.fields |= FIELD_ADDR | FIELD_FLAGS;
 	fixture->print.style.fields = fixture->print.fields;
+	assert_same_for_all_threads(fixture);
+}
+
+/* Without time the walk that cuts segments does not read all packets. */
+static void threads_change_nothing_of_errors(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(itrace_parse("e", &fixture->print.itrace, NULL), 0);
+	fixture->config.max_nonturbo = 0; /* CBR does not tell of time, either */
 	assert_same_for_all_threads(fixture);
 }
 
@@ -248,6 +278,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(threads_change_nothing),
 		TEST(threads_change_nothing_of_branches),
+		cmocka_unit_test_setup_teardown(threads_change_nothing_of_errors, set_up_errors,
+						tear_down),
 		TEST(threads_change_nothing_where_lines_build_on_each_other),
 		TEST(threads_change_nothing_of_a_part_of_the_time),
 		TEST(every_instruction_has_its_line_and_times_rise),
