@@ -129,24 +129,37 @@ static void a_guest_has_what_perf_looks_for(void **state)
 	assert_true(bench->kernel.code_bytes >= FAKE_GUEST_TEXT_BYTES);
 }
 
-static void files_of_a_guests_modules_are_told(void **state)
+static void assert_virtio(const struct bench *bench)
+{
+	json_t *virtio = json_array_get(json_object_get(bench->kernel.json, "module_files"), 0);
+	json_t *sections = json_object_get(virtio, "sections");
+
+	assert_string_equal(json_string_value(json_object_get(virtio, "name")), "virtio");
+	assert_string_equal(json_string_value(json_object_get(virtio, "path")),
+			    "/lib/modules/6.1.0-fake/kernel/drivers/virtio/virtio.ko.xz");
+	assert_string_equal(json_string_value(json_object_get(virtio, "build_id")), "0102");
+	assert_int_equal(json_integer_value(json_object_get(sections, ".data")), 0x2000);
+	assert_non_null(guest_modules_find(&bench->kernel.modules, "virtio"));
+}
+
+static void files_and_sections_of_modules_are_told(void **state)
 {
 	static const uint8_t note[] = { 4, 0, 0,   0,   2,   0, 0, 0, 3, 0,
 					0, 0, 'G', 'N', 'U', 0, 1, 2, 0, 0 };
 	struct bench *bench = *state;
-	json_t *virtio;
 
 	fake_tree_file(&bench->tree, "kernel/drivers/virtio/virtio.ko.xz:\n",
 		       "usr/lib/modules/6.1.0-fake/modules.dep");
 	fake_tree_bytes(&bench->tree, note, sizeof(note),
 			"sys/module/virtio/notes/.note.gnu.build-id");
+	fake_tree_file(&bench->tree, "0xffffffffc0535000\n", "sys/module/virtio/sections/.data");
 	copy_first(bench, VM);
-	virtio = json_array_get(json_object_get(bench->kernel.json, "module_files"), 0);
-	assert_string_equal(json_string_value(json_object_get(virtio, "name")), "virtio");
-	assert_string_equal(json_string_value(json_object_get(virtio, "path")),
-			    "/lib/modules/6.1.0-fake/kernel/drivers/virtio/virtio.ko.xz");
-	assert_string_equal(json_string_value(json_object_get(virtio, "build_id")), "0102");
-	assert_non_null(guest_modules_find(&bench->kernel.modules, "virtio"));
+	assert_virtio(bench);
+	copy_again(bench);
+	assert_virtio(bench);
+	kernel_copy_free(&bench->kernel);
+	copy_first(bench, 0);
+	assert_virtio(bench);
 }
 
 static void the_host_is_copied_alike(void **state)
@@ -242,7 +255,7 @@ static void pages_that_changed_are_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_guest_has_what_perf_looks_for), TEST(files_of_a_guests_modules_are_told),
+		TEST(a_guest_has_what_perf_looks_for), TEST(files_and_sections_of_modules_are_told),
 		TEST(the_host_is_copied_alike),        TEST(a_failure_leaves_nothing),
 		TEST(what_is_not_complete_is_removed), TEST(code_that_stays_leaves_no_second_copy),
 		TEST(pages_that_changed_are_kept),
