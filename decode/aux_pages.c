@@ -15,7 +15,8 @@ void aux_pages_release(const struct bytes *mapping, struct bytes part)
 	uintptr_t from = (uintptr_t)part.data & ~(uintptr_t)(AROUND - 1);
 	uintptr_t to = ((uintptr_t)part.data + part.size) & ~(page - 1);
 
-	if (part.data < mapping->data || part.data >= mapping->data + mapping->size)
+	if (!mapping->size || part.data < mapping->data ||
+	    part.data >= mapping->data + mapping->size)
 		return;
 	from = from > first ? from : first;
 	if (from < to)
@@ -62,6 +63,8 @@ void page_trail_step(struct page_trail *trail, const uint8_t *p)
 	enum { AT_ONCE = 4 << 20 }; /* bytes: giving pages back costs a system call */
 	const struct bytes *mapping = trail->mapping;
 
+	if (!mapping->size)
+		return;
 	if (!trail->from)
 		trail->from = mapping->data;
 	if (p < trail->from || p >= mapping->data + mapping->size || p - trail->from < AT_ONCE)

@@ -38,6 +38,8 @@ static int parse_options(struct script_args *args, int argc, char **argv, struct
 		  "the host's vmlinux" },
 		{ 0, "kallsyms", OPT_STRING, &args->machine.kallsyms, "FILE",
 		  "the host's kallsyms" },
+		{ 0, "no-demangle", OPT_FLAG, &args->machine.keep_mangled, NULL,
+		  "names of C++ and Rust symbols as they are in files" },
 		{ 0, "symfs", OPT_STRING, &args->machine.symfs, "DIR",
 		  "look for files of code below DIR" },
 		{ 0, NULL, OPT_HEADING, NULL, NULL, "What to print" },

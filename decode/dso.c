@@ -8,6 +8,7 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/error.h"
+#include "decode/demangle.h"
 #include "decode/elf_file.h"
 #include "decode/elf_plt.h"
 #include "decode/mapped_file.h"
@@ -164,6 +165,8 @@ static void read_symbols(struct dso *dso, const struct dso_places *places)
 		if (elf_file_has_symtab(&file) || !read_debug_files(dso, places, &file))
 			(void)elf_file_symbols(&file, ELF_OFFSETS, &file, &dso->symbols);
 		(void)elf_plt_symbols(&file, &dso->symbols);
+		if (!places->keep_mangled)
+			demangle_symbols(&dso->symbols);
 		(void)symbols_finish(&dso->symbols, false);
 	}
 	elf_file_close(&file);

@@ -22,6 +22,7 @@ struct dso {
 /** Where to look for files. */
 struct dso_places {
 	const char *symfs;        /* before every path */
+	bool keep_mangled;        /* show names of symbols as they are */
 	const char *build_id_dir; /* has .build-id/xx/yyyy/{elf,vdso,debug} */
 };
 

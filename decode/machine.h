@@ -17,6 +17,7 @@ struct machine_options {
 	const char *kallsyms, *vmlinux, *kcore; /* of the host: instead of the recording's */
 	const char *guest_kallsyms, *guest_modules, *guest_vmlinux, *guest_kcore, *guest_mount;
 	const char *symfs;        /* look up files below this directory; "" as they are */
+	bool keep_mangled;        /* names of C++ and Rust symbols as they are in files */
 	const char *build_id_dir; /* cache of files by build id; NULL: ~/.debug */
 };
 

@@ -190,6 +190,7 @@ static int set_places(struct machine *host, const struct machine_options *option
 
 	n = options->build_id_dir ? snprintf(path, sizeof(path), "%s", options->build_id_dir)
 				  : snprintf(path, sizeof(path), "%s/.debug", home ? home : "");
+	host->places.keep_mangled = options->keep_mangled;
 	host->places.symfs = arena_strndup(&host->names, symfs, strlen(symfs));
 	if (n > 0 && n < PATH_MAX)
 		host->places.build_id_dir = arena_strndup(&host->names, path, (size_t)n);

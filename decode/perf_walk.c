@@ -194,11 +194,11 @@ static bool next_outer(struct perf_walk *walk, struct perf_item *ret)
 /* Go on in the next file; each is packed by itself. False when there is none. */
 static bool next_part(struct perf_walk *walk)
 {
-	const struct perf_part *part = walk->data->parts.items + walk->next_part;
+	const struct perf_part *part;
 
 	if (walk->next_part == walk->data->parts.count)
 		return false;
-	walk->next_part++;
+	part = &walk->data->parts.items[walk->next_part++];
 	walk->position = part->offset;
 	walk->end = part->offset + part->size;
 	perf_unpack_deinit(&walk->unpack);

@@ -138,11 +138,32 @@ static void add_call(struct sample_line *line, uint64_t address)
 	text_putc(line->text, '\n');
 }
 
+/* A walk of stacks by frame pointers, where code keeps none, may come to anything. As perf: what
+ * looks like a context and is none says that it has. */
+static bool is_sound(struct bytes chain)
+{
+	/* hypervisor, kernel, user, and of guests, their kernel and user */
+	static const int known[] = { 32, 128, 512, 2048, 2176, 2560 };
+
+	for (size_t at = 0; at + 8 <= chain.size; at += 8) {
+		uint64_t address = load_le(chain.data + at, 8);
+		bool is_known = address < context_first;
+
+		for (size_t i = 0; !is_known && i < sizeof(known) / sizeof(*known); i++)
+			is_known = address == -(uint64_t)known[i];
+		if (!is_known)
+			return false;
+	}
+	return true;
+}
+
 static void add_chain(struct sample_line *line)
 {
 	struct bytes chain = line->sample.callchain;
 
 	text_putc(line->text, '\n');
+	if (!is_sound(chain))
+		return;
 	for (size_t at = 0, calls = 0; at + 8 <= chain.size && calls < MOST_CALLS; at += 8) {
 		uint64_t address = load_le(chain.data + at, 8);
 
@@ -211,10 +232,13 @@ bool sample_line_add(struct text *text, const struct print_config *config,
 		     const struct perf_record *record, struct tracepoint_text *points)
 {
 	const struct perf_id *id = perf_data_id(config->data, record->id);
-	const struct perf_event *event = &config->data->events.items[id ? id->event : 0];
-	struct sample_line line = { .config = config, .event = event, .text = text };
+	struct sample_line line = { .config = config, .text = text };
 	struct bytes body = { record->data + 8, record->size - (size_t)8 };
+	const struct perf_event *event;
 
+	if (!config->data->events.count)
+		return false;
+	event = line.event = &config->data->events.items[id ? id->event : 0];
 	line.fields = config->sample_fields[sample_kind(event)];
 	if (event->is_pt || perf_sample_read(event, body, &line.sample))
 		return false;

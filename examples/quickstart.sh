@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 . tests/need.sh
-need build-essential meson pkg-config libelf-dev libjansson-dev libkmod-dev libtraceevent-dev \
+need build-essential meson pkg-config libelf-dev libiberty-dev libjansson-dev libkmod-dev libtraceevent-dev \
 	libzstd-dev libzydis-dev
 
 build=${1:-$PWD/build-quickstart}

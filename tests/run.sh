@@ -6,7 +6,7 @@ set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 . tests/need.sh
 need build-essential clang clang-format mandoc meson pkg-config python3 \
-	libcmocka-dev libelf-dev libjansson-dev libkmod-dev libtraceevent-dev libvirt-dev libzstd-dev \
+	libcmocka-dev libelf-dev libiberty-dev libjansson-dev libkmod-dev libtraceevent-dev libvirt-dev libzstd-dev \
 	libzydis-dev || exit 1
 
 builds=${1:-$PWD/build-tests}

@@ -115,6 +115,8 @@ def make(where):
         made.sample(GUEST_KERNEL if in_guest else KERNEL, cycles, ip, place, b"")
     for place in made.times(11):
         chain = [2 ** 64 - 128, *host[:place[0] % 9], 2 ** 64 - 512, 0x7f0012345678]
+        if place[0] % 10 == 7:
+            chain.append(2 ** 64 - 5)  # no context that there is
         made.sample(KERNEL, clock, host[0], place, struct.pack(f"<Q{len(chain)}Q", len(chain), *chain))
     made.file.features[TRACING_DATA] = section(FORMAT)
     made.file.write(where / "data")

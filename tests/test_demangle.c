@@ -1,0 +1,102 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/demangle.h"
+
+/* A name after it went through. */
+static void becomes(const char *before, const char *after)
+{
+	struct symbols symbols = { 0 };
+	const struct symbol symbol = { .start = 1, .end = 2, .name = before };
+
+	assert_int_equal(symbols_add(&symbols, &symbol), 0);
+	demangle_symbols(&symbols);
+	assert_string_equal(symbols.items[0].name, after);
+	symbols_free(&symbols);
+}
+
+static void functions_lose_their_parameters(void **state)
+{
+	becomes("_Z12c_parse_filev", "c_parse_file");
+	becomes("_ZN5clang4Sema13ActOnPopScopeE14SourceLocationPNS_5ScopeE",
+		"clang::Sema::ActOnPopScope");
+	becomes("_ZNSt6vectorIiSaIiEE9push_backERKi",
+		"std::vector<int, std::allocator<int> >::push_back");
+	becomes("_ZTV5thing", "vtable for thing");
+}
+
+static void rust_is_known_in_both_forms(void **state)
+{
+	becomes("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write");
+	becomes("_RNvCs1234_7mycrate3foo", "mycrate::foo");
+}
+
+static void other_names_stay(void **state)
+{
+	becomes("main", "main");
+	becomes("_start", "_start");
+	becomes("_Zebra", "_Zebra");
+	becomes("_Z", "_Z");
+	becomes("_RNv", "_RNv");
+	becomes("", "");
+}
+
+static void a_stub_is_that_of_a_function(void **state)
+{
+	becomes("_ZdlPv@plt", "operator delete@plt");
+	becomes("memcpy@plt", "memcpy@plt");
+	becomes("@plt", "@plt");
+}
+
+/* Each parameter is a pair of the one before: thousands of millions of names, in a few bytes. */
+static void a_name_that_becomes_too_long_stays(void **state)
+{
+	char name[1024] = "_Z1fI4pairI";
+	char *p = name + strlen(name);
+
+	p += sprintf(p, "iiE");
+	for (char c = '0'; c < '9'; c++)
+		p += sprintf(p, "S_IS%c_S%c_E", c, c);
+	for (char c = 'A'; c < 'Z'; c++)
+		p += sprintf(p, "S_IS%c_S%c_E", c, c);
+	strcpy(p, "Evv");
+	becomes(name, name);
+}
+
+static void a_file_of_such_names_is_given_up(void **state)
+{
+	struct symbols symbols = { 0 };
+	char name[1024] = "_ZN", *p = name + 3;
+
+	while (p < name + 900)
+		p += sprintf(p, "1aI");
+	for (unsigned i = 0; i < 100; i++) {
+		const struct symbol symbol = { .start = i, .end = i + 1, .name = name };
+
+		assert_int_equal(symbols_add(&symbols, &symbol), 0);
+	}
+	demangle_symbols(&symbols);
+	for (unsigned i = 0; i < 100; i++)
+		assert_string_equal(symbols.items[i].name, name);
+	symbols_free(&symbols);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions_lose_their_parameters),
+		cmocka_unit_test(rust_is_known_in_both_forms),
+		cmocka_unit_test(other_names_stay),
+		cmocka_unit_test(a_stub_is_that_of_a_function),
+		cmocka_unit_test(a_name_that_becomes_too_long_stays),
+		cmocka_unit_test(a_file_of_such_names_is_given_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
