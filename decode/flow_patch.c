@@ -58,12 +58,14 @@ void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
 
 const struct flow_patch *flow_patch_find(const struct flow_patches *patches,
 					 const struct machine *machine, uint64_t site,
-					 uint32_t addresses)
+					 const struct pt_flow *flow)
 {
 	for (uint32_t i = patches->count; i-- > 0;) {
 		const struct flow_patch *patch = &patches->items[i];
 
-		if (patch->site == site && patch->machine == machine && patch->from <= addresses)
+		if (patch->site == site && patch->machine == machine &&
+		    patch->from <= flow->addresses && flow->clock.now >= patch->since &&
+		    flow->clock.now < patch->until)
 			return patch->to ? patch : NULL;
 	}
 	return NULL;
@@ -84,11 +86,8 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 		if (!label_targets_is_label(&block->insns[i]))
 			continue;
 		patch = flow_patch_find(&flow->patches, block->space->machine, block->insns[i].ip,
-					flow->addresses);
-		if (patch && patch >= flow->patches.items + flow->patch_watched) {
-			flow->patch_visits++;
-			flow->patch_visited = flow->addresses;
-		}
+					flow);
+		flow->patch_visits += patch && patch >= flow->patches.items + flow->patch_watched;
 		if (patch)
 			return block_variant(flow->where.code, block, i, patch->to);
 	}
@@ -113,23 +112,51 @@ static bool is_after_call(struct machine *machine, uint64_t ip, uint64_t time_ns
 	return false;
 }
 
-/* A return goes behind a call, and has a TIP only where it goes elsewhere than the call that was
- * last (if they are compressed); a call goes to where a function begins. */
-void flow_patch_judge(struct pt_flow *flow, const struct block *block, uint64_t ip)
+/* Whether a return, by its TIP, goes to where it would have gone without: then it has none, if
+ * returns are compressed. */
+static bool is_needless(const struct pt_flow *flow, uint64_t ip)
+{
+	return !flow->config->noretcomp && flow->return_count &&
+	       flow->returns[(flow->return_top - 1) % RETURN_STACK] == ip;
+}
+
+static bool is_elsewhere(const struct pt_flow *flow, uint64_t ip)
+{
+	return flow->return_count && flow->returns[(flow->return_top - 1) % RETURN_STACK] != ip;
+}
+
+/* A return goes behind a call; a call goes to where a function begins. */
+static bool is_odd_target(const struct pt_flow *flow, const struct block *block, uint64_t ip)
 {
 	uint64_t time_ns = time_conv_ns(&flow->config->conv, flow->clock.now);
 	struct machine *machine = block->space->machine;
 	struct symbol_view symbol;
 
+	if (block->end == BLOCK_RETURN)
+		return !is_after_call(machine, ip, time_ns);
+	if (block->insns[block->count - 1].class != INSN_CALL_INDIRECT)
+		return false;
+	machine_symbol(machine, -1, ip, time_ns, &symbol);
+	return symbol.name && symbol.offset > ENDBR_SIZE;
+}
+
+void flow_patch_judge(struct pt_flow *flow, const struct block *block, uint64_t ip)
+{
+	bool is_return = block->end == BLOCK_RETURN, is_odd;
+
 	if (!flow_patch_is_possible(block) || !(ip >> 63))
 		return;
-	if (block->end == BLOCK_RETURN) {
-		flow->odd_branches += flow->return_count &&
-				      (!flow->config->noretcomp ||
-				       flow->returns[(flow->return_top - 1) % RETURN_STACK] != ip);
-		flow->odd_branches += !is_after_call(machine, ip, time_ns);
-	} else if (block->insns[block->count - 1].class == INSN_CALL_INDIRECT) {
-		machine_symbol(machine, -1, ip, time_ns, &symbol);
-		flow->odd_branches += symbol.name && symbol.offset > ENDBR_SIZE;
-	}
+	/* programs that leave a stack for another do so, but wrong turns do it more often */
+	flow->odd_branches += is_return && is_elsewhere(flow, ip);
+	is_odd = is_odd_target(flow, block, ip) || (is_return && is_needless(flow, ip));
+	flow->odd_branches += is_odd;
+	if (is_odd && flow->where.trail)
+		patch_trail_note(flow->where.trail,
+				 (struct trail_event){
+					 .kind = TRAIL_ODD,
+					 .position = pt_cursor_position(&flow->cursor),
+					 .time = flow->clock.now,
+					 .from = block->ip,
+					 .to = ip,
+				 });
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "decode/flow_step.h"
+#include "decode/patch_trail.h"
 
 /** Where a batch began: what is in it since can be taken back. */
 struct flow_mark {
@@ -33,13 +34,25 @@ void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
  * when memory is out. */
 struct block *flow_patch_block(struct pt_flow *flow, struct block *block);
 
-/** Of a trial: count an indirect branch or return that programs seldom make. */
+/** Note in the flow's trail, if it has one, that it was lost or found again. */
+static inline void flow_patch_note(struct pt_flow *flow, enum trail_kind kind)
+{
+	if (flow->where.trail)
+		patch_trail_note(flow->where.trail,
+				 (struct trail_event){
+					 .kind = kind,
+					 .position = pt_cursor_position(&flow->cursor),
+					 .time = flow->clock.now,
+				 });
+}
+
+/** Count an indirect branch or return that programs seldom make, and note it. */
 void flow_patch_judge(struct pt_flow *flow, const struct block *block, uint64_t ip);
 
 /** Whether there may be jump labels in the block: it is kernel code. */
 bool flow_patch_is_possible(const struct block *block);
 
-/** The patch of a site that holds when so many addresses have been told; NULL: it is as copied. */
+/** The patch of a site that holds where the flow is; NULL: it is as copied. */
 const struct flow_patch *flow_patch_find(const struct flow_patches *patches,
 					 const struct machine *machine, uint64_t site,
-					 uint32_t addresses);
+					 const struct pt_flow *flow);

@@ -41,7 +41,7 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 	flow->at_fup = false;
 	flow->return_count = 0;
 	flow->gaps++;
-	flow->patch_gaps += flow->patch_visits && flow->addresses - flow->patch_visited <= 1;
+	flow_patch_note(flow, TRAIL_GAP);
 	flow->disagrees |= kind == GAP_MISMATCH;
 }
 
@@ -51,6 +51,7 @@ void flow_begin_at(struct flow_run *run, uint64_t ip)
 
 	flow_commit_context(run);
 	flow_say(run, FLOW_BEGIN, ip);
+	flow_patch_note(flow, TRAIL_BEGIN);
 	flow->state = FLOW_RUNNING;
 	flow->ip = ip;
 	flow->addresses++;
@@ -354,7 +355,7 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	}
 	emit_block(run, block, block->count, true);
 	flow->addresses++;
-	if (flow->is_trial)
+	if (flow->is_trial || flow->where.trail)
 		flow_patch_judge(flow, block, ip);
 	if (block->end == BLOCK_RETURN)
 		(void)flow_pop(flow, &ignored);

@@ -6,26 +6,30 @@
 #include "decode/base/error.h"
 #include "decode/base/vec.h"
 #include "decode/patch_search.h"
+#include "decode/patch_trail.h"
 
 enum {
 	SAMPLE_BYTES = 2 << 20,   /* of trace, shared by the queues */
 	LEAST_BYTES = 64 << 10,   /* of each */
 	SEGMENT_BYTES = 64 << 10, /* of trace, at least */
-	INSNS_MAX = 1 << 30,      /* followed in all, about */
+	INSNS_MAX = 1 << 29,      /* followed in all, about */
 	CANDIDATES = 64,
-	TRIED = 20,              /* of them at a time */
-	FAILED_MAX = 6,          /* times that nothing is learned */
-	LEAST_GAIN = 5,          /* disagreements that a patch explains: more than chance does */
-	BAD_VISITS = 8,          /* of so many visits to a label one may end in a gap, */
-	BAD_VISITS_AT_LAST = 32, /* or of so many, when the others are known */
-	CLEARLY_BAD = 32,        /* with so many more the rest need not be looked at */
+	TRIED = 20,           /* of them at a time */
+	FAILED_MAX = 6,       /* times that nothing is learned */
+	LEAST_GAIN = 5,       /* places that a patch explains: more than chance does */
+	AGAINST = 16,         /* for so many that it explains one may speak against it, */
+	AGAINST_AT_LAST = 64, /* or for so many, when the others are known, */
+	ODD = 8,              /* or another one by odd branches only */
+	LIMITED_GAIN = 20,    /* the same where it was not so all the time */
+	LEARNED_MAX = 4,      /* times that what was learned before is looked at again */
+	HOPELESS = 1000,      /* more places at odds than before, whatever the time */
 };
 
 struct candidate {
 	struct patch_idea idea;
-	unsigned times;   /* that it explained something, this time */
-	uint64_t gaps;    /* of the sample with it; UINT64_MAX: it will not do */
-	bool is_hopeless; /* another explains as much */
+	unsigned times; /* that it explained something, this time */
+	int64_t gain; /* places that it explains, less those that it does not; 0: it will not do */
+	bool is_hopeless; /* another explains as much, or what is known by now speaks against it */
 };
 
 struct course {
@@ -37,8 +41,9 @@ struct course {
 	struct pt_flow flow;
 	struct flow_batch batch;
 	struct patch_ideas ideas;
-	uint64_t visits, bad_visits;
-	uint64_t insns; /* that may still be followed */
+	struct patch_trail without, with;
+	struct patch_trail unclear; /* what several patches explain */
+	uint64_t insns;             /* that may still be followed */
 };
 
 void patch_lessons_init(struct patch_lessons *lessons, const struct pt_config *config,
@@ -66,9 +71,8 @@ void patch_lessons_free(struct patch_lessons *lessons)
 	(void)pthread_mutex_destroy(&lessons->lock);
 }
 
-/* Returns the gaps in it. With more than `most`, it need not come to the end. */
-static uint64_t run_segment(struct course *course, const struct lesson_source *source,
-			    const struct pt_segment *segment, bool is_asking, uint64_t most)
+static void run_segment(struct course *course, const struct lesson_source *source,
+			const struct pt_segment *segment, bool is_asking, struct patch_trail *trail)
 {
 	struct flow_code where = source->where;
 	struct pt_flow *flow = &course->flow;
@@ -77,14 +81,17 @@ static uint64_t run_segment(struct course *course, const struct lesson_source *s
 	where.code = &course->code;
 	where.lessons = NULL;
 	where.ideas = is_asking ? &course->ideas : NULL;
+	where.trail = trail;
+	patch_trail_note(trail, (struct trail_event){ .kind = TRAIL_BEGIN,
+						      .position = segment->from,
+						      .time = segment->clock.now });
 	pt_flow_init(flow, segment, course->lessons->config, &where, true);
 	if (!is_asking)
 		flow->patches.work = 0;
 	memcpy(flow->patches.items, course->known.items, sizeof(flow->patches.items));
 	flow->patches.count = course->known.count;
-	flow->patch_watched = course->known.count ? course->known.count - 1 : 0;
 	course->batch.room = FLOW_BATCH;
-	while (!r && flow->gaps <= most) {
+	while (!r) {
 		r = pt_flow_run(flow, &course->batch);
 		if (!code_is_full(&course->code))
 			continue;
@@ -92,52 +99,41 @@ static uint64_t run_segment(struct course *course, const struct lesson_source *s
 		code_trim(&course->code);
 	}
 	course->insns -= flow->insns < course->insns ? flow->insns : course->insns;
-	course->visits += flow->patch_visits;
-	course->bad_visits += flow->patch_gaps;
-	return flow->gaps;
-}
-
-/* Whether packets and code disagree soon after the last of the patches, more often than others that
- * are not known yet explain. */
-static bool is_often_bad(const struct course *course, unsigned one_in, uint64_t allowed)
-{
-	return course->bad_visits > allowed + course->visits / one_in;
 }
 
 /* One queue's part of the sample. */
-static uint64_t run_source(struct course *course, const struct lesson_source *source,
-			   uint64_t bytes, bool is_asking, uint64_t most)
+static void run_source(struct course *course, const struct lesson_source *source, uint64_t bytes,
+		       bool is_asking, struct patch_trail *trail, size_t most)
 {
 	struct patch_lessons *lessons = course->lessons;
 	struct pt_segment segment;
 	struct pt_walk walk;
-	uint64_t gaps = 0;
 
 	pt_walk_init(&walk, source->queue, lessons->config, &lessons->offsets, SEGMENT_BYTES);
-	while (bytes && gaps <= most && !is_often_bad(course, BAD_VISITS, CLEARLY_BAD) &&
-	       !pt_walk_next(&walk, &segment)) {
+	while (bytes && trail->count <= most && !pt_walk_next(&walk, &segment)) {
 		uint64_t size = segment.to - segment.from;
 
-		gaps += run_segment(course, source, &segment, is_asking, most - gaps);
+		run_segment(course, source, &segment, is_asking, trail);
 		bytes = bytes > size ? bytes - size : 0;
 	}
-	return gaps;
 }
 
-/* Returns the gaps in the sample, or some number above `most`. */
-static uint64_t run_sample(struct course *course, bool is_asking, uint64_t most)
+/* Go through the sample with the patches that are known. With more than `most` events, it need not
+ * come to the end. */
+static void run_sample(struct course *course, bool is_asking, struct patch_trail *trail,
+		       size_t most)
 {
 	struct patch_lessons *lessons = course->lessons;
 	size_t count = lessons->sources.count;
-	uint64_t bytes = SAMPLE_BYTES / (count ? count : 1), gaps = 0;
+	uint64_t bytes = SAMPLE_BYTES / (count ? count : 1);
 
 	if (bytes < LEAST_BYTES)
 		bytes = LEAST_BYTES;
-	course->visits = course->bad_visits = 0;
-	for (size_t i = 0; i < count && gaps <= most; i++)
-		gaps += run_source(course, &lessons->sources.items[i], bytes, is_asking,
-				   most - gaps);
-	return gaps;
+	patch_trail_clear(trail);
+	for (size_t i = 0; i < count && trail->count <= most; i++) {
+		trail->source = (uint32_t)i;
+		run_source(course, &lessons->sources.items[i], bytes, is_asking, trail, most);
+	}
 }
 
 static struct candidate *find_candidate(struct course *course, const struct flow_patch *patch)
@@ -181,23 +177,67 @@ static void gather(struct course *course)
 	qsort(course->items, course->count, sizeof(*course->items), compare);
 }
 
-/* How many gaps the sample has with one more patch; UINT64_MAX: more than `most`, or the packets
- * speak against it. */
-static uint64_t try_candidate(struct course *course, const struct candidate *candidate,
-			      uint64_t most)
+/* How the sample speaks of one more patch, beside what is in `course->without`. */
+static struct trail_verdict try_patch(struct course *course, const struct flow_patch *patch)
 {
 	struct flow_patches *known = &course->known;
-	uint64_t gaps;
+	size_t most = 2 * course->without.count + HOPELESS;
+	struct trail_verdict verdict;
 
-	known->items[known->count++] = candidate->idea.patch;
-	gaps = run_sample(course, false, most);
+	known->items[known->count] = *patch;
+	known->items[known->count].since = 0;
+	known->items[known->count++].until = UINT64_MAX;
+	run_sample(course, false, &course->with, most);
 	known->count--;
-	return gaps > most || is_often_bad(course, BAD_VISITS, 0) ? UINT64_MAX : gaps;
+	if (course->with.count > most ||
+	    patch_trail_compare(&course->without, &course->with, &course->unclear, &verdict))
+		verdict = (struct trail_verdict){ 0 };
+	return verdict;
 }
 
-/* The candidate with which the sample has the fewest gaps, and clearly fewer than now; NULL when
- * there is none. Those that do as well as each other are hopeless. */
-static const struct candidate *choose(struct course *course, uint64_t now)
+static bool is_good(const struct trail_verdict *verdict, unsigned against)
+{
+	bool is_limited = verdict->since || verdict->until != UINT64_MAX;
+
+	return verdict->gone >= (is_limited ? LIMITED_GAIN : LEAST_GAIN) &&
+	       verdict->against <= verdict->gone / against && verdict->odd <= verdict->gone / ODD;
+}
+
+/* Below 0: more speaks for `a`. */
+static int compare_gains(const struct candidate *a, const struct candidate *b)
+{
+	if (a->gain != b->gain)
+		return a->gain > b->gain ? -1 : 1;
+	return (a->idea.unlikely > b->idea.unlikely) - (a->idea.unlikely < b->idea.unlikely);
+}
+
+/* See what speaks for a candidate. Returns whether it might be right. */
+static bool weigh(struct course *course, struct candidate *candidate)
+{
+	struct flow_patch *patch = &candidate->idea.patch;
+	struct trail_verdict verdict = try_patch(course, patch);
+
+	if (!is_good(&verdict, AGAINST))
+		return false;
+	candidate->gain = (int64_t)verdict.gone - verdict.against - verdict.odd;
+	patch->since = verdict.since;
+	patch->until = verdict.until;
+	return true;
+}
+
+/* Several do equally well, so that none of them is known to be right, nor what explains less of the
+ * same. */
+static void give_up(struct course *course, const struct candidate *best)
+{
+	for (unsigned i = 0; i < course->count; i++)
+		course->items[i].is_hopeless |=
+			course->items[i].gain && !compare_gains(&course->items[i], best);
+	(void)try_patch(course, &best->idea.patch);
+	patch_trail_note_gone(&course->without, &course->with, &course->unclear);
+}
+
+/* The candidate for which most speaks, if that is clear; NULL when there is none. */
+static struct candidate *choose(struct course *course)
 {
 	struct candidate *best = NULL;
 	unsigned tried = 0;
@@ -205,20 +245,21 @@ static const struct candidate *choose(struct course *course, uint64_t now)
 
 	for (unsigned i = 0; i < course->count && tried < TRIED && course->insns; i++) {
 		struct candidate *candidate = &course->items[i];
+		int order;
 
-		candidate->gaps = UINT64_MAX;
-		if (candidate->is_hopeless || !candidate->times || now < LEAST_GAIN)
+		candidate->gain = 0;
+		if (candidate->is_hopeless || !candidate->times)
 			continue;
 		tried++;
-		candidate->gaps =
-			try_candidate(course, candidate, best ? best->gaps : now - LEAST_GAIN);
-		if (candidate->gaps == UINT64_MAX)
+		if (!weigh(course, candidate))
 			continue;
-		is_tied = best && candidate->gaps == best->gaps;
-		best = candidate;
+		order = best ? compare_gains(candidate, best) : -1;
+		is_tied = !order || (is_tied && order > 0);
+		if (order <= 0)
+			best = candidate;
 	}
-	for (unsigned i = 0; is_tied && i < course->count; i++)
-		course->items[i].is_hopeless |= course->items[i].gaps == best->gaps;
+	if (is_tied)
+		give_up(course, best);
 	return is_tied ? NULL : best;
 }
 
@@ -227,15 +268,14 @@ static void learn(struct course *course)
 	unsigned failed = 0;
 
 	while (failed < FAILED_MAX && course->insns && course->known.count < FLOW_PATCHES - 1) {
-		const struct candidate *best;
-		uint64_t gaps;
+		struct candidate *best;
 
 		course->ideas.count = course->ideas.asked = 0;
-		gaps = run_sample(course, true, UINT64_MAX);
+		run_sample(course, true, &course->without, SIZE_MAX);
 		if (!course->ideas.asked)
 			return;
 		gather(course);
-		best = choose(course, gaps);
+		best = choose(course);
 		if (best)
 			course->known.items[course->known.count++] = best->idea.patch;
 		else
@@ -243,20 +283,30 @@ static void learn(struct course *course)
 	}
 }
 
-/* What is right goes on being right when the others are known. */
-static void check(struct course *course)
+/* What is right goes on being right when the others are known. Returns whether all was. */
+static bool check(struct course *course)
 {
 	struct flow_patches *known = &course->known;
 	unsigned count = known->count;
 
 	for (unsigned i = 0; i < count; i++) {
 		struct flow_patch patch = known->items[0];
+		struct trail_verdict verdict;
+		struct candidate *candidate = find_candidate(course, &patch);
 
-		memmove(known->items, known->items + 1, (known->count - 1) * sizeof(*known->items));
-		known->items[known->count - 1] = patch;
-		(void)run_sample(course, false, UINT64_MAX);
-		known->count -= is_often_bad(course, BAD_VISITS_AT_LAST, 0);
+		known->count--;
+		memmove(known->items, known->items + 1, known->count * sizeof(*known->items));
+		run_sample(course, false, &course->without, SIZE_MAX);
+		verdict = try_patch(course, &patch);
+		if (!is_good(&verdict, AGAINST_AT_LAST)) {
+			candidate->is_hopeless = true;
+			continue;
+		}
+		patch.since = verdict.since;
+		patch.until = verdict.until;
+		known->items[known->count++] = patch;
 	}
+	return known->count == count;
 }
 
 static void take_course(struct patch_lessons *lessons)
@@ -268,10 +318,16 @@ static void take_course(struct patch_lessons *lessons)
 	course->lessons = lessons;
 	course->insns = INSNS_MAX;
 	code_init(&course->code, lessons->machines);
-	learn(course);
-	check(course);
+	for (unsigned i = 0; i < LEARNED_MAX; i++) {
+		learn(course);
+		if (check(course))
+			break;
+	}
 	memcpy(lessons->patches.items, course->known.items, sizeof(course->known.items));
 	lessons->patches.count = course->known.count;
+	patch_trail_free(&course->without);
+	patch_trail_free(&course->with);
+	patch_trail_free(&course->unclear);
 	code_free(&course->code);
 	free(course);
 }

@@ -80,6 +80,7 @@ static void begin(struct search *search, const struct pt_flow *from)
 	search->flow = *from;
 	search->flow.block = NULL;
 	search->flow.is_trial = true;
+	search->flow.where.trail = NULL;
 	search->flow.gaps_only = false;
 	search->flow.gap_block = NULL;
 	search->flow.patches = search->patches;
@@ -265,7 +266,7 @@ static const struct label_targets *targets_of(struct search *search, struct mach
 							.dead_count = 1 };
 	struct cached *cached = &search->cache[(insn->ip ^ insn->ip >> 9) % CACHED];
 
-	if (flow_patch_find(&search->patches, machine, insn->ip, base->addresses))
+	if (flow_patch_find(&search->patches, machine, insn->ip, base))
 		return &as_copied;
 	if (cached->machine == machine && cached->ip == insn->ip)
 		return &cached->targets;
@@ -341,7 +342,7 @@ static void try_site(struct search *search, const struct site *site, const struc
 	struct label_targets targets;
 
 	/* one that was changed before has changed back */
-	if (flow_patch_find(patches, machine, insn->ip, base->addresses))
+	if (flow_patch_find(patches, machine, insn->ip, base))
 		targets = as_copied;
 	else
 		targets = *targets_of(search, machine, insn, base);
@@ -355,6 +356,7 @@ static void try_site(struct search *search, const struct site *site, const struc
 			.site = insn->ip,
 			.to = targets.items[i],
 			.from = base->addresses,
+			.until = UINT64_MAX,
 		};
 		search->unlikely += unlikely;
 		try_from(search, base, depth - 1);

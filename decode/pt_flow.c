@@ -536,7 +536,7 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 		uint32_t addresses;
 		int r;
 
-		if (!flow->quick && flow_run_fast(&run, until))
+		if (!flow->quick && !flow->where.trail && flow_run_fast(&run, until))
 			return 0;
 		addresses = flow->addresses;
 		r = flow_next(&run);

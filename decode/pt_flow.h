@@ -90,6 +90,7 @@ struct flow_batch {
 
 struct patch_lessons;
 struct patch_ideas;
+struct patch_trail;
 
 /** Where the flow finds code: shared read-only knowledge, and its thread's own cache. */
 struct flow_code {
@@ -100,6 +101,7 @@ struct flow_code {
 	struct patch_lessons *lessons; /* what other segments teach; NULL: nothing */
 	struct patch_ideas
 		*ideas; /* where disagreements are asked about; NULL: they are searched */
+	struct patch_trail *trail; /* where they are noted, and odd branches; NULL: nowhere */
 };
 
 enum { FLOW_PATCHES = 64 };
@@ -108,9 +110,10 @@ enum { FLOW_PATCHES = 64 };
 struct flow_patches {
 	struct flow_patch {
 		const struct machine *machine;
-		uint64_t site; /* a jump or a NOP */
-		uint64_t to;   /* it leads there; 0: where the copied code has it */
-		uint32_t from; /* since so many addresses had been told */
+		uint64_t site;         /* a jump or a NOP */
+		uint64_t to;           /* it leads there; 0: where the copied code has it */
+		uint32_t from;         /* since so many addresses had been told */
+		uint64_t since, until; /* in [since, until) of the clock, 0 and UINT64_MAX always */
 	} items[FLOW_PATCHES];
 	uint32_t count;
 	const struct code *code; /* where they are known to be sites */
@@ -144,10 +147,8 @@ struct pt_flow {
 	uint32_t addresses;      /* told by packets so far */
 	uint32_t gaps;           /* so far */
 	struct block *gap_block; /* where the last was, not all of which ran; for the moment only */
-	/* Patches from this one on are watched: so often were they met, at last when so many
-	 * addresses had been told; and there were gaps soon after that. */
-	uint32_t patch_watched, patch_visits, patch_visited, patch_gaps;
-	uint32_t odd_branches; /* of a trial: those that programs seldom make */
+	uint32_t patch_watched, patch_visits; /* so often were patches from this one on met */
+	uint32_t odd_branches;                /* of a trial: those that programs seldom make */
 	/* 1: no code is looked at, what packets have no address of is left out; 2: nothing but
 	 * what PSB+ groups state */
 	uint8_t quick;
