@@ -200,6 +200,11 @@ static void note_push(struct draft *draft, const struct insn *insn)
 		draft->pushes[draft->push_count++] = insn_next(insn);
 }
 
+static bool goes_to_target(const struct insn *insn)
+{
+	return insn->class == INSN_JMP || insn->class == INSN_CALL;
+}
+
 static enum block_end gather(struct code *code, const struct code_space *space, uint64_t ip,
 			     uint64_t time_ns, struct draft *draft, uint64_t *next)
 {
@@ -216,7 +221,7 @@ static enum block_end gather(struct code *code, const struct code_space *space, 
 		note_push(draft, insn);
 		end = end_of(insn);
 		ip = insn_next(insn);
-		if (insn->class == INSN_JMP || insn->class == INSN_CALL)
+		if (goes_to_target(insn))
 			ip = insn->target;
 		*next = ip;
 		/* the other half of the address space is another space's */
@@ -348,48 +353,51 @@ int code_add_site(struct code *code, const struct machine *machine, uint64_t ip)
 	return 0;
 }
 
-/* The other form of a jump label. */
-static bool patch_insn(struct code *code, struct insn *insn, uint64_t to)
+/* Have other bytes for an instruction. */
+static bool patch_insn(struct code *code, struct insn *insn, const uint8_t *bytes, size_t size)
 {
-	static const uint8_t nop2[] = { 0x66, 0x90 }, nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
-	uint64_t distance = to - insn_next(insn);
-	uint8_t *bytes;
+	uint8_t *copy = arena_alloc(&code->arena, INSN_MAX_SIZE);
 
-	insn->class = distance ? INSN_JMP : INSN_PLAIN;
-	insn->target = distance ? to : 0;
-	insn->bytes = insn->length == 2 ? nop2 : nop5;
-	if (!distance)
-		return true;
-	bytes = arena_alloc(&code->arena, INSN_MAX_SIZE);
-	if (!bytes)
+	if (!copy)
 		return false;
-	bytes[0] = insn->length == 2 ? 0xeb : 0xe9;
-	memcpy(bytes + 1, &distance, insn->length - 1u);
-	insn->bytes = bytes;
-	return true;
+	memcpy(copy, bytes, size);
+	return !insn_read(copy, size, insn->ip, 64, insn);
 }
 
-struct block *block_variant(struct code *code, struct block *block, unsigned index, uint64_t to)
+static bool has_bytes(const struct block *variant, unsigned index, const uint8_t *bytes,
+		      size_t size)
+{
+	const struct insn *last = &variant->insns[variant->count - 1];
+
+	return variant->count == index + 1 && last->length == size &&
+	       !memcmp(last->bytes, bytes, size);
+}
+
+struct block *block_variant(struct code *code, struct block *block, unsigned index,
+			    const uint8_t *bytes, size_t size)
 {
 	struct draft draft;
 	struct block *variant;
+	struct insn *last;
 
 	for (variant = block->variants; variant; variant = variant->variants)
-		if (variant->count == index + 1 && variant->next == to)
+		if (has_bytes(variant, index, bytes, size))
 			return variant;
 	draft_begin(&draft, block->from_ns, block->to_ns);
 	draft.count = index + 1;
 	memcpy(draft.insns, block->insns, draft.count * sizeof(*draft.insns));
+	last = &draft.insns[index];
+	if (!patch_insn(code, last, bytes, size))
+		return NULL;
 	for (unsigned i = 0; i <= index; i++)
 		note_push(&draft, &draft.insns[i]);
-	if (!patch_insn(code, &draft.insns[index], to))
-		return NULL;
 	variant = store(code, &draft);
 	if (!variant)
 		return NULL;
 	variant->ip = block->ip;
-	variant->end = BLOCK_GOES_ON;
-	variant->next = to;
+	variant->end = (uint8_t)end_of(last);
+	variant->next = goes_to_target(last) ? last->target : insn_next(last);
+	variant->target = last->target;
 	variant->patched = true;
 	variant->space = block->space;
 	variant->variants = block->variants;

@@ -46,7 +46,7 @@ struct block {
 	struct block *chain;                  /* in the cache's table */
 	struct block_text *lines, *addresses; /* block_text.h: prepared for printing */
 	struct code_space *space;
-	struct block *variants; /* up to a jump label in its other form */
+	struct block *variants; /* up to an instruction that was found changed */
 };
 
 /** Code of one address space in one mode: the kernel of a machine, or one of its processes. */
@@ -96,11 +96,11 @@ struct block *block_get(struct code *code, struct code_space *space, uint64_t ip
 int code_add_site(struct code *code, const struct machine *machine, uint64_t ip);
 
 /**
- * A block up to and with instruction `index`, a jump or a NOP of 2 or 5 bytes, which goes to `to`
- * instead: a NOP when that is the next instruction, else a jump. Lives as long as `block`. NULL
- * when memory is out.
+ * A block up to and with instruction `index`, which has other bytes (copied), up to INSN_MAX_SIZE
+ * of 64-bit code. Lives as long as `block`. NULL when they are no instruction, or memory is out.
  */
-struct block *block_variant(struct code *code, struct block *block, unsigned index, uint64_t to);
+struct block *block_variant(struct code *code, struct block *block, unsigned index,
+			    const uint8_t *bytes, size_t size);
 
 /** The block at `ip` if the space has one already that never changes and whose address is of the
  * same half as the space's; NULL otherwise. */

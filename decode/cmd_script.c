@@ -136,7 +136,8 @@ static void report_labels(const struct team_result *result)
 {
 	if (result->labels)
 		(void)fprintf(stderr,
-			      "ptvm script: %" PRIu64 " jump labels found patched in code copied "
+			      "ptvm script: %" PRIu64
+			      " jump labels or calls found patched in code copied "
 			      "earlier (first at %#" PRIx64 ")\n",
 			      result->labels, result->first_label);
 }

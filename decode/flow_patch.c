@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "decode/label_targets.h"
-
 enum {
 	ENDBR_SIZE = 4,         /* a function may be entered behind its first instruction */
 	SEGMENT_WORK = 1 << 18, /* instructions, and for each byte of a segment: */
@@ -32,7 +30,12 @@ void flow_patch_settle(struct pt_flow *flow)
 
 void flow_mark_set(const struct flow_run *run, struct flow_mark *ret)
 {
-	ret->flow = *run->flow;
+	const struct pt_flow *flow = run->flow;
+
+	/* that is done all the time, and mostly there are no patches */
+	memcpy(&ret->flow, flow,
+	       offsetof(struct pt_flow, patches.items) +
+		       flow->patches.count * sizeof(*flow->patches.items));
 	ret->position = pt_cursor_position(&run->flow->cursor);
 	ret->count = run->batch->count;
 	ret->context_count = run->batch->context_count;
@@ -54,6 +57,12 @@ void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
 	flow_patch_settle(flow);
 	run->batch->count = mark->count;
 	run->batch->context_count = mark->context_count;
+}
+
+bool flow_patch_is_same(const struct flow_patch *a, const struct flow_patch *b)
+{
+	return a->site == b->site && a->to == b->to && a->machine == b->machine &&
+	       a->size == b->size && !memcmp(a->bytes, b->bytes, a->size);
 }
 
 const struct flow_patch *flow_patch_find(const struct flow_patches *patches,
@@ -83,13 +92,11 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 	for (unsigned i = 0; i < block->count; i++) {
 		const struct flow_patch *patch;
 
-		if (!label_targets_is_label(&block->insns[i]))
-			continue;
 		patch = flow_patch_find(&flow->patches, block->space->machine, block->insns[i].ip,
 					flow);
 		flow->patch_visits += patch && patch >= flow->patches.items + flow->patch_watched;
 		if (patch)
-			return block_variant(flow->where.code, block, i, patch->to);
+			return block_variant(flow->where.code, block, i, patch->bytes, patch->size);
 	}
 	return block;
 }

@@ -1,10 +1,10 @@
-/* Jump labels that were changed after the code was copied.
+/* Code that was changed after it was copied.
  *
  * A kernel switches features by rewriting, while it runs, a jump of 2 or 5 bytes into a NOP and
- * back; the copy of its text has one form. Where packets and code disagree, the way since the last
- * address that a packet told may have taken a wrong turn at such a place: patch_search tells where,
- * the flow goes back, and what it finds there is here. Not for others than pt_flow, flow_step and
- * patch_search. */
+ * back, or a call; the copy of its text has one form. Where packets and code disagree, the way
+ * since the last address that a packet told may have taken a wrong turn at such a place:
+ * patch_search tells where, the flow goes back, and what it finds there is here. Not for others
+ * than pt_flow, flow_step and patch_search. */
 #pragma once
 
 #include "decode/flow_step.h"
@@ -51,6 +51,9 @@ void flow_patch_judge(struct pt_flow *flow, const struct block *block, uint64_t 
 
 /** Whether there may be jump labels in the block: it is kernel code. */
 bool flow_patch_is_possible(const struct block *block);
+
+/** Whether two patches do the same, at whatever time. */
+bool flow_patch_is_same(const struct flow_patch *a, const struct flow_patch *b);
 
 /** The patch of a site that holds where the flow is; NULL: it is as copied. */
 const struct flow_patch *flow_patch_find(const struct flow_patches *patches,

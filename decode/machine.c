@@ -43,6 +43,7 @@ static void machine_free(struct machine *machine)
 	if (!machine)
 		return;
 	image_free(&machine->image);
+	later_code_free(&machine->later);
 	label_table_free(&machine->labels);
 	text_pokes_free(&machine->pokes);
 	symbols_free(&machine->symbols);
@@ -289,6 +290,24 @@ static int kernel_code(const struct machine *machine, uint64_t address, uint64_t
 		return -PTVM_NO_CODE;
 	*ret = (struct code_view){ view.data, view.left, view.from, view.to };
 	return 0;
+}
+
+bool machine_has_later_code(const struct machine *machine)
+{
+	return machine->later.changes.count;
+}
+
+struct bytes machine_later_code(const struct machine *machine, uint64_t address, size_t size,
+				uint64_t time_ns)
+{
+	struct history_view view;
+
+	if (!machine->later.changes.count)
+		return (struct bytes){ 0 };
+	view = history_find(&machine->pokes.history, address, known_time(machine, time_ns));
+	if (view.item >= 0 || view.next >= 0)
+		return (struct bytes){ 0 };
+	return later_code_find(&machine->later, address, size);
 }
 
 static int user_code(struct machine *machine, int32_t pid, uint64_t address, uint64_t time_ns,

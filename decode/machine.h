@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "decode/base/bytes.h"
 #include "decode/base/error.h"
 #include "decode/image.h"
 #include "decode/perf_data.h"
@@ -101,6 +102,17 @@ uint64_t machine_file_address(const struct machine *machine, int32_t pid, uint64
 
 /** The kernel address of a symbol, 0 if unknown (linear search is fine). */
 uint64_t machine_symbol_address(const struct machine *machine, const char *name);
+
+/** Whether there is a later copy of the kernel's memory that has other code. */
+bool machine_has_later_code(const struct machine *machine);
+
+/**
+ * The bytes at `address` in a later copy of the kernel's memory, if some of the first `size` are
+ * others than machine_code() has at `time_ns`, and no record says when that changed; no bytes
+ * otherwise. They live as long as the machine.
+ */
+struct bytes machine_later_code(const struct machine *machine, uint64_t address, size_t size,
+				uint64_t time_ns);
 
 struct label_table;
 

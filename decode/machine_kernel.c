@@ -96,6 +96,28 @@ static int add_missing(struct image *image, const struct elf_file *file)
 	return r == -PTVM_NO_MEMORY ? r : 0;
 }
 
+/* Keep what is other than before: where packets and code disagree, that may be why. */
+static int add_changed(struct later_code *later, const struct image *image,
+		       const struct elf_file *file)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < file->segments.count; i++) {
+		const struct elf_segment *segment = &file->segments.items[i];
+		const uint8_t *data = file->bytes.data + segment->offset, *before;
+		size_t left;
+
+		for (uint64_t at = 0; at + PAGE <= segment->size && segment->address >> 63 && !r;
+		     at += PAGE) {
+			before = image_find(image, segment->address + at, &left);
+			if (before && left >= PAGE)
+				r = later_code_add(later, segment->address + at, before,
+						   (struct bytes){ data + at, PAGE });
+		}
+	}
+	return r;
+}
+
 /* Of what was there before, the earlier bytes stay: at what time they changed is not known. */
 static int load_later(struct machine *machine, const char *path, struct ptvm_error *error)
 {
@@ -105,7 +127,8 @@ static int load_later(struct machine *machine, const char *path, struct ptvm_err
 
 	if (!r)
 		r = elf_file_read(path, bytes, &file, error);
-	if (!r && add_missing(&machine->image, &file))
+	if (!r && (add_changed(&machine->later, &machine->image, &file) ||
+		   add_missing(&machine->image, &file)))
 		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
 	elf_file_close(&file);
 	return r;

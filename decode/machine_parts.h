@@ -8,6 +8,7 @@
 #include "decode/dso.h"
 #include "decode/history.h"
 #include "decode/label_table.h"
+#include "decode/later_code.h"
 #include "decode/machine.h"
 #include "decode/modules.h"
 #include "decode/process.h"
@@ -34,6 +35,7 @@ struct machine {
 	bool is_flat;            /* made by hand: one address space for everything */
 	const char *kernel_name; /* "[kernel.kallsyms]" */
 	struct image image;
+	struct later_code later;
 	struct text_pokes pokes;
 	struct symbols symbols;
 	struct named_ranges maps;     /* the kernel and its modules */

@@ -20,6 +20,7 @@ enum {
 	AGAINST = 16,         /* for so many that it explains one may speak against it, */
 	AGAINST_AT_LAST = 64, /* or for so many, when the others are known, */
 	ODD = 8,              /* or another one by odd branches only */
+	KNOWN_GAIN = 2,       /* of one that a later copy has */
 	LIMITED_GAIN = 20,    /* the same where it was not so all the time */
 	LEARNED_MAX = 4,      /* times that what was learned before is looked at again */
 	HOPELESS = 1000,      /* more places at odds than before, whatever the time */
@@ -139,10 +140,7 @@ static void run_sample(struct course *course, bool is_asking, struct patch_trail
 static struct candidate *find_candidate(struct course *course, const struct flow_patch *patch)
 {
 	for (unsigned i = 0; i < course->count; i++) {
-		const struct flow_patch *own = &course->items[i].idea.patch;
-
-		if (own->site == patch->site && own->to == patch->to &&
-		    own->machine == patch->machine)
+		if (flow_patch_is_same(&course->items[i].idea.patch, patch))
 			return &course->items[i];
 	}
 	return NULL;
@@ -154,6 +152,8 @@ static int compare(const void *a, const void *b)
 
 	if (left->times != right->times)
 		return left->times > right->times ? -1 : 1;
+	if (left->idea.is_known != right->idea.is_known)
+		return left->idea.is_known ? -1 : 1;
 	return (left->idea.unlikely > right->idea.unlikely) -
 	       (left->idea.unlikely < right->idea.unlikely);
 }
@@ -195,12 +195,14 @@ static struct trail_verdict try_patch(struct course *course, const struct flow_p
 	return verdict;
 }
 
-static bool is_good(const struct trail_verdict *verdict, unsigned against)
+static bool is_good(const struct trail_verdict *verdict, const struct patch_idea *idea,
+		    unsigned against)
 {
 	bool is_limited = verdict->since || verdict->until != UINT64_MAX;
+	unsigned least = idea->is_known ? KNOWN_GAIN : is_limited ? LIMITED_GAIN : LEAST_GAIN;
 
-	return verdict->gone >= (is_limited ? LIMITED_GAIN : LEAST_GAIN) &&
-	       verdict->against <= verdict->gone / against && verdict->odd <= verdict->gone / ODD;
+	return verdict->gone >= least && verdict->against <= verdict->gone / against &&
+	       verdict->odd <= verdict->gone / ODD;
 }
 
 /* Below 0: more speaks for `a`. */
@@ -208,6 +210,8 @@ static int compare_gains(const struct candidate *a, const struct candidate *b)
 {
 	if (a->gain != b->gain)
 		return a->gain > b->gain ? -1 : 1;
+	if (a->idea.is_known != b->idea.is_known)
+		return a->idea.is_known ? -1 : 1;
 	return (a->idea.unlikely > b->idea.unlikely) - (a->idea.unlikely < b->idea.unlikely);
 }
 
@@ -217,7 +221,7 @@ static bool weigh(struct course *course, struct candidate *candidate)
 	struct flow_patch *patch = &candidate->idea.patch;
 	struct trail_verdict verdict = try_patch(course, patch);
 
-	if (!is_good(&verdict, AGAINST))
+	if (!is_good(&verdict, &candidate->idea, AGAINST))
 		return false;
 	candidate->gain = (int64_t)verdict.gone - verdict.against - verdict.odd;
 	patch->since = verdict.since;
@@ -298,7 +302,7 @@ static bool check(struct course *course)
 		memmove(known->items, known->items + 1, known->count * sizeof(*known->items));
 		run_sample(course, false, &course->without, SIZE_MAX);
 		verdict = try_patch(course, &patch);
-		if (!is_good(&verdict, AGAINST_AT_LAST)) {
+		if (!is_good(&verdict, &candidate->idea, AGAINST_AT_LAST)) {
 			candidate->is_hopeless = true;
 			continue;
 		}

@@ -1,7 +1,7 @@
-/* What a stretch of all queues teaches about jump labels, for every segment alike: which have
- * another form than the code that was copied. One disagreement often has several explanations; of
- * many, only the right one explains all and is never in the way. Learned when first needed, and
- * whoever asks gets the same. */
+/* What a stretch of all queues teaches about changed code, for every segment alike: which
+ * instructions are others than in the copy, and at what time. One disagreement often has several
+ * explanations; of many, only the right one explains all and is never in the way. Learned when
+ * first needed, and whoever asks gets the same. */
 #pragma once
 
 #include <pthread.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
-#include "decode/label_targets.h"
+#include "decode/patch_options.h"
 
 enum {
 	BASES = 16,  /* told addresses to go back to */
@@ -22,7 +22,7 @@ enum {
 	VISITS = 3,  /* to a label that may lead elsewhere too, which all agree */
 	WINDOW_BYTES = 2048, /* of trace in which agreement is looked for */
 	TRIAL_STEPS = 16384,
-	CACHED = 512,          /* labels whose targets are known */
+	CACHED = 512,          /* instructions whose options are known */
 	SEARCH_WORK = 1 << 17, /* instructions, about */
 };
 
@@ -45,6 +45,7 @@ struct attempt {
 	uint32_t visits; /* to labels that it changes */
 	uint32_t odd;    /* branches that programs seldom make */
 	uint32_t unlikely; /* targets that are not the likeliest */
+	bool is_known;     /* the last of them is as a later copy has it */
 };
 
 struct attempts {
@@ -55,7 +56,7 @@ struct attempts {
 struct cached {
 	const struct machine *machine;
 	uint64_t ip;
-	struct label_targets targets;
+	struct patch_options options;
 };
 
 struct search {
@@ -68,6 +69,7 @@ struct search {
 	uint64_t window;   /* the position where agreement is enough */
 	struct flow_patches patches;
 	uint32_t known, unlikely; /* patches of the parent; of all */
+	bool is_known;            /* the last patch is as a later copy has it */
 	struct attempts found;
 	struct cached cache[CACHED];
 	uint64_t work;
@@ -180,8 +182,7 @@ static bool has_patch(const struct flow_patches *patches, uint32_t from,
 		      const struct flow_patch *patch)
 {
 	for (uint32_t i = from; i < patches->count; i++)
-		if (patches->items[i].site == patch->site && patches->items[i].to == patch->to &&
-		    patches->items[i].machine == patch->machine)
+		if (flow_patch_is_same(&patches->items[i], patch))
 			return true;
 	return false;
 }
@@ -252,30 +253,33 @@ static void try_patches(struct search *search, const struct pt_flow *base)
 	attempt.patches = search->patches;
 	attempt.odd = search->flow.odd_branches - base->odd_branches;
 	attempt.unlikely = search->unlikely;
+	attempt.is_known = search->is_known;
 	attempt.visits = search->flow.patch_visits - search->start.patch_visits;
 	keep(&search->found, &attempt);
 }
 
-/* Where a label may lead in its other form. */
-static const struct label_targets *targets_of(struct search *search, struct machine *machine,
+static uint64_t time_of(const struct pt_flow *flow)
+{
+	return time_conv_ns(&flow->config->conv, flow->clock.now);
+}
+
+/* How an instruction may read otherwise. */
+static const struct patch_options *options_of(struct search *search, struct machine *machine,
 					      const struct insn *insn, const struct pt_flow *base)
 {
 	/* one that was changed before has changed back */
-	static const struct label_targets as_copied = { .count = 1,
-							.back_count = 1,
-							.dead_count = 1 };
+	static const struct patch_options as_copied = { .count = 1 };
 	struct cached *cached = &search->cache[(insn->ip ^ insn->ip >> 9) % CACHED];
 
 	if (flow_patch_find(&search->patches, machine, insn->ip, base))
 		return &as_copied;
 	if (cached->machine == machine && cached->ip == insn->ip)
-		return &cached->targets;
+		return &cached->options;
 	cached->machine = machine;
 	cached->ip = insn->ip;
-	label_targets_find(machine, insn, time_conv_ns(&base->config->conv, base->clock.now),
-			   &cached->targets);
-	charge(search, cached->targets.looked_at / 4);
-	return &cached->targets;
+	patch_options_find(machine, insn, time_of(base), &cached->options);
+	charge(search, cached->options.looked_at / 4);
+	return &cached->options;
 }
 
 static bool is_decided(const struct search *search, const struct machine *machine, uint64_t ip)
@@ -305,9 +309,9 @@ static void collect_block(struct search *search, const struct pt_flow *base, str
 	for (unsigned i = insns; i-- > 0 && ret->count < SITES;) {
 		const struct insn *insn = &block->insns[i];
 
-		if (label_targets_is_label(insn) && !is_listed(ret, insn->ip) &&
-		    !is_decided(search, machine, insn->ip) &&
-		    targets_of(search, machine, insn, base)->count)
+		if (patch_options_may_be(machine, insn, time_of(base)) &&
+		    !is_listed(ret, insn->ip) && !is_decided(search, machine, insn->ip) &&
+		    options_of(search, machine, insn, base)->count)
 			ret->items[ret->count++] = (struct site){ block, i };
 	}
 }
@@ -333,34 +337,26 @@ static void try_from(struct search *search, const struct pt_flow *base, unsigned
 static void try_site(struct search *search, const struct site *site, const struct pt_flow *base,
 		     unsigned depth)
 {
-	static const struct label_targets as_copied = { .count = 1,
-							.back_count = 1,
-							.dead_count = 1 };
 	const struct insn *insn = &site->block->insns[site->index];
 	struct machine *machine = site->block->space->machine;
+	struct patch_options options = *options_of(search, machine, insn, base);
 	struct flow_patches *patches = &search->patches;
-	struct label_targets targets;
 
-	/* one that was changed before has changed back */
-	if (flow_patch_find(patches, machine, insn->ip, base))
-		targets = as_copied;
-	else
-		targets = *targets_of(search, machine, insn, base);
-	for (unsigned i = 0; i < targets.count && search->work; i++) {
-		unsigned unlikely = i < targets.back_count   ? 0
-				    : i < targets.dead_count ? 1
-							     : PATCH_IMPROBABLE;
+	for (unsigned i = 0; i < options.count && search->work; i++) {
+		const struct patch_option *option = &options.items[i];
+		struct flow_patch *patch = &patches->items[patches->count++];
 
-		patches->items[patches->count++] = (struct flow_patch){
-			.machine = machine,
-			.site = insn->ip,
-			.to = targets.items[i],
-			.from = base->addresses,
-			.until = UINT64_MAX,
-		};
-		search->unlikely += unlikely;
+		*patch = (struct flow_patch){ .machine = machine,
+					      .site = insn->ip,
+					      .to = option->to,
+					      .size = option->size,
+					      .from = base->addresses,
+					      .until = UINT64_MAX };
+		memcpy(patch->bytes, option->bytes, sizeof(patch->bytes));
+		search->unlikely += option->unlikely;
+		search->is_known = option->is_known;
 		try_from(search, base, depth - 1);
-		search->unlikely -= unlikely;
+		search->unlikely -= option->unlikely;
 		patches->count--;
 	}
 }
@@ -510,6 +506,7 @@ static void note_ideas(struct search *search, struct pt_flow *flow, struct flow_
 		idea->patch = attempt->patches.items[flow->patches.count];
 		idea->patch.from = 0;
 		idea->unlikely = attempt->unlikely;
+		idea->is_known = attempt->is_known;
 	}
 }
 

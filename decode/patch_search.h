@@ -1,11 +1,11 @@
-/* Finding which jump labels have changed, where packets and code disagree. Not for others than
+/* Finding which instructions have changed, where packets and code disagree. Not for others than
  * pt_flow. */
 #pragma once
 
 #include "decode/flow_patch.h"
+#include "decode/patch_options.h"
 
 enum {
-	PATCH_IMPROBABLE = 16, /* targets that others reach too; those that lead nowhere: 1 each */
 	PATCH_IDEAS = 256,
 	PATCH_PLACES = 128,   /* whose disagreements are asked about, */
 	PATCH_ASKED = 3,      /* so often for each at most */
@@ -17,6 +17,7 @@ struct patch_ideas {
 	struct patch_idea {
 		struct flow_patch patch;
 		unsigned unlikely; /* 0: what code tells speaks for it */
+		bool is_known;     /* a later copy has it so */
 	} items[PATCH_IDEAS];
 	unsigned count, asked;
 	struct {

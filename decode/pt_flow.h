@@ -106,18 +106,19 @@ struct flow_code {
 
 enum { FLOW_PATCHES = 64 };
 
-/** Jump labels found changed since their code was copied (flow_patch.h), in the order of time. */
+/** Code found changed since it was copied (flow_patch.h), in the order of time. */
 struct flow_patches {
-	struct flow_patch {
-		const struct machine *machine;
-		uint64_t site;         /* a jump or a NOP */
-		uint64_t to;           /* it leads there; 0: where the copied code has it */
-		uint32_t from;         /* since so many addresses had been told */
-		uint64_t since, until; /* in [since, until) of the clock, 0 and UINT64_MAX always */
-	} items[FLOW_PATCHES];
 	uint32_t count;
 	const struct code *code; /* where they are known to be sites */
 	uint64_t work;           /* instructions that may still be tried in search of more */
+	struct flow_patch {
+		const struct machine *machine;
+		uint64_t site; /* of an instruction */
+		uint64_t to;   /* it leads there; 0: as the copied code has it */
+		uint8_t bytes[INSN_MAX_SIZE], size; /* that it has */
+		uint32_t from;                      /* since so many addresses had been told, */
+		uint64_t since, until; /* in [since, until) of the clock, 0 and UINT64_MAX always */
+	} items[FLOW_PATCHES];         /* the last, see flow_mark_set() */
 };
 
 enum flow_state {

@@ -185,16 +185,17 @@ static void a_jump_label_has_another_form(void **state)
 	/* nop; nop of 5 bytes; ret; (and further on) ret */
 	static const uint8_t bytes[] = { 0x90, 0x0f, 0x1f, 0x44, 0, 0, 0xc3, 0xcc, 0xc3 };
 	struct fixture *fixture = *state;
+	static const uint8_t jump[] = { 0xe9, 2, 0, 0, 0 };
 	struct block *block = block_of(fixture, 0x1000, bytes, sizeof(bytes)), *variant;
 
-	variant = block_variant(&fixture->code, block, 1, 0x1008);
+	variant = block_variant(&fixture->code, block, 1, jump, sizeof(jump));
 	assert_non_null(variant);
 	assert_int_equal(variant->count, 2);
 	assert_int_equal(variant->next, 0x1008);
 	assert_int_equal(variant->insns[1].class, INSN_JMP);
 	assert_int_equal(variant->insns[1].target, 0x1008);
 	assert_memory_equal(variant->insns[1].bytes, "\xe9\2\0\0\0", 5);
-	assert_ptr_equal(block_variant(&fixture->code, block, 1, 0x1008), variant);
+	assert_ptr_equal(block_variant(&fixture->code, block, 1, jump, sizeof(jump)), variant);
 	assert_int_equal(block->insns[1].class, INSN_PLAIN);
 }
 

@@ -273,10 +273,46 @@ static void code_that_came_later_fills_gaps_only(void **state)
 	load(fixture);
 	assert_string_equal(code(fixture->machines.host, 1, LATER + PAGE - 1, 5), "l..4097");
 	assert_string_equal(code(fixture->machines.host, 1, TEXT, 5), "k..64");
+	assert_false(machine_has_later_code(fixture->machines.host));
 	assert_string_equal(symbol(fixture->machines.host, 1, LATER, 5),
 			    "?+0x0 ([kernel.kallsyms])");
 	assert_string_equal(code(machines_guest(&fixture->machines, 123), 1, LATER, 5), "-");
 	assert_non_null(strstr(machines_note(&fixture->machines, 0), "data.ptvm-kcore__123"));
+}
+
+/* One page of code, in a file of that name. */
+static void write_page(const struct fixture *fixture, const char *name, const uint8_t *page)
+{
+	static uint8_t kcore[2 * 4096];
+	const struct elf_make_segment segment = { TEXT, page, 4096 };
+
+	write_file(fixture, name, kcore, elf_make(&segment, 1, kcore));
+}
+
+static void what_a_later_copy_has_otherwise_is_known(void **state)
+{
+	static uint8_t page[4096] = "before";
+	struct fixture *fixture = *state;
+	struct machine *host;
+	struct bytes bytes;
+
+	write_kernel(fixture, "kcore_dir", 'k');
+	write_page(fixture, "kcore_dir/kcore", page);
+	memcpy(page + 8, "after", 5);
+	memcpy(page + 100, "poked", 5);
+	write_page(fixture, "data.ptvm-kcore", page);
+	poke_record(fixture, 100, TEXT + 100, "old", "new");
+	load(fixture);
+	host = fixture->machines.host;
+	assert_string_equal(code(host, 1, TEXT, 5), "b..100");
+	assert_true(machine_has_later_code(host));
+	assert_int_equal(machine_later_code(host, TEXT, 8, 5).size, 0);
+	bytes = machine_later_code(host, TEXT + 6, 5, 5);
+	assert_int_equal(bytes.size, 4096 - 6);
+	assert_memory_equal(bytes.data, "\0\0after", 7);
+	/* records tell when that was */
+	assert_int_equal(machine_later_code(host, TEXT + 100, 3, 5).size, 0);
+	assert_int_equal(machine_later_code(host, TEXT + 100, 3, 200).size, 0);
 }
 
 static void a_default_guest_is_given_by_its_kallsyms(void **state)
@@ -503,6 +539,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_fixture(kernel_and_modules_come_from_kcore_and_kallsyms),
 		with_fixture(code_that_came_later_fills_gaps_only),
+		with_fixture(what_a_later_copy_has_otherwise_is_known),
 		with_fixture(each_guest_has_its_own_kernel),
 		with_fixture(a_default_guest_is_given_by_its_kallsyms),
 		with_fixture(a_file_the_user_named_must_be_there),

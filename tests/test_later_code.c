@@ -1,0 +1,86 @@
+#include "decode/later_code.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SIZE = 256 };
+
+static const uint64_t base = 0xffffffff81000000;
+
+struct fixture {
+	uint8_t before[SIZE], after[SIZE];
+	struct later_code later;
+};
+
+static void add(struct fixture *fixture)
+{
+	assert_int_equal(later_code_add(&fixture->later, base, fixture->before,
+					(struct bytes){ fixture->after, SIZE }),
+			 0);
+}
+
+/* What there is of `size` bytes at an offset; NULL where nothing changed. */
+static const uint8_t *find(const struct fixture *fixture, uint64_t offset, size_t size)
+{
+	struct bytes bytes = later_code_find(&fixture->later, base + offset, size);
+
+	assert_int_equal(bytes.size, bytes.data ? SIZE - offset : 0);
+	return bytes.data;
+}
+
+static void what_is_as_before_is_not_kept(void **state)
+{
+	struct fixture fixture = { 0 };
+
+	add(&fixture);
+	assert_int_equal(fixture.later.changes.count, 0);
+	assert_int_equal(fixture.later.image.count, 0);
+	assert_null(find(&fixture, 0, 16));
+	later_code_free(&fixture.later);
+}
+
+static void a_change_is_found_where_it_overlaps(void **state)
+{
+	struct fixture fixture = { 0 };
+
+	fixture.after[101] = fixture.after[104] = 1;
+	fixture.after[200] = 1;
+	add(&fixture);
+	assert_int_equal(fixture.later.changes.count, 2);
+	assert_null(find(&fixture, 96, 5));
+	assert_ptr_equal(find(&fixture, 97, 5), fixture.after + 97);
+	assert_ptr_equal(find(&fixture, 104, 1), fixture.after + 104);
+	assert_null(find(&fixture, 105, 5));
+	assert_ptr_equal(find(&fixture, 200, 5), fixture.after + 200);
+	assert_null(find(&fixture, 201, 5));
+	later_code_free(&fixture.later);
+}
+
+static void pages_may_lie_apart(void **state)
+{
+	struct fixture fixture = { .after = { 1 } };
+
+	add(&fixture);
+	assert_int_equal(later_code_add(&fixture.later, base + 2 * SIZE, fixture.before,
+					(struct bytes){ fixture.after, SIZE }),
+			 0);
+	assert_int_equal(fixture.later.changes.count, 2);
+	assert_null(find(&fixture, 1, 15));
+	assert_ptr_equal(later_code_find(&fixture.later, base + 2 * SIZE, 1).data, fixture.after);
+	assert_null(later_code_find(&fixture.later, base + SIZE, 1).data);
+	later_code_free(&fixture.later);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_as_before_is_not_kept),
+		cmocka_unit_test(a_change_is_found_where_it_overlaps),
+		cmocka_unit_test(pages_may_lie_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+#include "decode/patch_search.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/machine_parts.h"
+#include "tests/flow_bench.h"
+
+/* One function of a kernel with one label or two, and traces of how it ran in another form. */
+
+enum {
+	SIZE = 0x200,
+	LABEL = 2,     /* a NOP of 5 bytes */
+	SECOND = 7,    /* another one, or one of the 64-bit instructions' fillers */
+	JUMPED = 0x40, /* where a label leads that is a jump, */
+	SHARED = 0x44, /* or where others come by too */
+	LEAF = 0x100,
+};
+
+static const uint64_t base = 0xffffffff81000000;
+
+struct bench {
+	uint8_t image[SIZE], later[SIZE];
+	bool has_later;
+	struct pt_bytes trace;
+};
+
+static void put(struct bench *bench, size_t at, const char *bytes, size_t size)
+{
+	memcpy(bench->image + at, bytes, size);
+}
+
+/* 0: xor; label; 7: nop, or a second label; 12: test; jne 18; xor; 18: jmp SHARED;
+ * JUMPED: call *rax; xor; SHARED: jne; jmp *rcx */
+static void make(struct bench *bench, bool has_second)
+{
+	*bench = (struct bench){ 0 };
+	memset(bench->image, 0xcc, SIZE);
+	put(bench, 0, "\x31\xc0\x0f\x1f\x44\0\0", 7);
+	put(bench, SECOND, has_second ? "\x0f\x1f\x44\0\0" : "\x0f\x1f\x40\0\x90", 5);
+	put(bench, 12, "\x85\xc0\x75\x02\x31\xc0\xeb\x30", 8);
+	put(bench, JUMPED, "\xff\xd0\x31\xdb\x75\0\xff\xe1", 8);
+	put(bench, LEAF, "\x31\xc9\xc3", 3);
+	memcpy(bench->later, bench->image, SIZE);
+	pt_put_psb(&bench->trace);
+	pt_put_value(&bench->trace, PT_PSBEND, 0);
+	pt_put_ip(&bench->trace, PT_TIP_PGE, base, PT_IP_AUTO);
+}
+
+static void tip(struct bench *bench, size_t to)
+{
+	pt_put_ip(&bench->trace, PT_TIP, base + to, PT_IP_AUTO);
+}
+
+static void tnt(struct bench *bench, bool taken)
+{
+	pt_put(&bench->trace, &(struct pt_packet){ .kind = PT_TNT, .payload = taken, .count = 1 });
+}
+
+/* The label leads to JUMPED, so many times. */
+static void jump(struct bench *bench, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++) {
+		tip(bench, LEAF);
+		tnt(bench, true);
+		tnt(bench, false);
+		tip(bench, 0);
+	}
+}
+
+/* The label leads to SHARED. */
+static void jump_ahead(struct bench *bench, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++) {
+		tnt(bench, true);
+		tip(bench, 0);
+	}
+}
+
+/* The label is a call, and what follows it runs as it is. */
+static void call(struct bench *bench, unsigned times)
+{
+	for (unsigned i = 0; i < times; i++) {
+		tnt(bench, true);
+		tnt(bench, false);
+		tnt(bench, false);
+		tip(bench, 0);
+	}
+}
+
+/* A bit in the leaf's code, which has no branch for it. */
+static void disagree(struct bench *bench)
+{
+	tip(bench, LEAF);
+	tnt(bench, false);
+}
+
+struct found {
+	struct flow_patches patches;
+	uint32_t gaps;
+	unsigned ideas;
+};
+
+static void load(struct bench *bench, struct machines *machines)
+{
+	assert_true(bench_machines_new(machines));
+	assert_true(bench_add_code(machines->host, base, bench->image, SIZE));
+	assert_true(bench_add_function(machines->host, base));
+	assert_true(bench_add_function(machines->host, base + LEAF));
+	if (bench->has_later)
+		assert_int_equal(later_code_add(&machines->host->later, base, bench->image,
+						(struct bytes){ bench->later, SIZE }),
+				 0);
+}
+
+/* `work`: instructions that may be tried; UINT64_MAX: as many as usual. */
+static struct found decode(struct bench *bench, struct patch_ideas *ideas, uint64_t work)
+{
+	static struct flow_batch batch;
+	static struct pt_flow flow;
+	const struct pt_config config = { .have_event_trace = false };
+	struct bench_queue queue = { 0 };
+	struct pt_segment segment;
+	struct machines machines;
+	struct pt_walk walk;
+	struct code code;
+	struct flow_code where = { .code = &code, .pid = 0, .ideas = ideas };
+	struct found ret;
+
+	pt_put_ip(&bench->trace, PT_TIP_PGD, 0, 0);
+	load(bench, &machines);
+	code_init(&code, &machines);
+	bench_queue_add(&queue, bench->trace.data, bench->trace.size, false);
+	pt_walk_init(&walk, &queue.queue, &config, NULL, 0);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	pt_flow_init(&flow, &segment, &config, &where, false);
+	if (work != UINT64_MAX)
+		flow.patches.work = work;
+	batch.room = FLOW_BATCH;
+	while (!pt_flow_run(&flow, &batch))
+		;
+	ret = (struct found){ .gaps = flow.gaps, .ideas = ideas ? ideas->count : 0 };
+	ret.patches.count = flow.patches.count;
+	memcpy(ret.patches.items, flow.patches.items, sizeof(ret.patches.items));
+	code_free(&code);
+	bench_queue_free(&queue);
+	machines_free(&machines);
+	pt_bytes_free(&bench->trace);
+	return ret;
+}
+
+static void assert_patch(const struct found *found, size_t site, size_t to, const char *bytes)
+{
+	const struct flow_patch *patch = &found->patches.items[0];
+
+	assert_int_equal(found->gaps, 0);
+	assert_int_equal(found->patches.count, 1);
+	assert_int_equal(patch->site, base + site);
+	assert_int_equal(patch->to, base + to);
+	assert_int_equal(patch->size, 5);
+	assert_memory_equal(patch->bytes, bytes, 5);
+}
+
+static void assert_none(const struct found *found)
+{
+	assert_true(found->gaps > 0);
+	assert_int_equal(found->patches.count, 0);
+}
+
+static void what_explains_all_is_taken(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	jump(&bench, 6);
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_patch(&found, LABEL, JUMPED, "\xe9\x39\0\0\0");
+}
+
+/* That the code leads nowhere else speaks for it, but it does not come back to the label. */
+static void a_target_that_is_not_clear_must_be_met_often(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	jump(&bench, 1);
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_none(&found);
+}
+
+static void a_target_that_others_reach_is_not_taken(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	jump_ahead(&bench, 20);
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_none(&found);
+}
+
+static void two_that_explain_as_much_are_both_refused(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, true);
+	jump(&bench, 6);
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_none(&found);
+}
+
+/* Agreement up to the next address says little: that puts any flow right. */
+static void what_soon_disagrees_again_is_refused(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	jump(&bench, 3);
+	disagree(&bench);
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_none(&found);
+	make(&bench, false);
+	jump(&bench, 8);
+	disagree(&bench);
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_int_equal(found.patches.count, 1);
+	assert_int_equal(found.gaps, 1);
+}
+
+static void what_has_no_label_is_left(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	put(&bench, LABEL, "\x0f\x1f\x40\0\x90", 5);
+	jump(&bench, 6);
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_none(&found);
+}
+
+static void the_search_is_bounded(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	jump(&bench, 6);
+	found = decode(&bench, NULL, 0);
+	assert_none(&found);
+	make(&bench, false);
+	jump(&bench, 6);
+	found = decode(&bench, NULL, 8);
+	assert_none(&found);
+}
+
+/* Whoever asks for ideas gets all that explain something, and no patch. */
+static void ideas_are_all_that_reach_further(void **state)
+{
+	static struct patch_ideas ideas;
+	struct bench bench;
+	struct found found;
+
+	make(&bench, true);
+	jump(&bench, 6);
+	found = decode(&bench, &ideas, UINT64_MAX);
+	assert_none(&found);
+	assert_true(found.ideas >= 2);
+	assert_true(ideas.asked > 0);
+	for (unsigned i = 0; i < ideas.count; i++)
+		assert_int_equal(ideas.items[i].patch.from, 0);
+}
+
+/* What a later copy has is no guess, however seldom it is met, and may be a call. */
+static void a_later_copy_is_believed(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	bench.has_later = true;
+	memcpy(bench.later + LABEL, "\xe8\xf9\0\0\0", 5);
+	call(&bench, 2);
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_patch(&found, LABEL, LEAF, "\xe8\xf9\0\0\0");
+}
+
+/* With a later copy that has the label as it was, it is not likely to have been another. */
+static void what_a_later_copy_has_alike_is_not_guessed(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	bench.has_later = true;
+	bench.later[SIZE - 1] = 0;
+	jump(&bench, 6);
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_none(&found);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_explains_all_is_taken),
+		cmocka_unit_test(a_target_that_is_not_clear_must_be_met_often),
+		cmocka_unit_test(a_target_that_others_reach_is_not_taken),
+		cmocka_unit_test(two_that_explain_as_much_are_both_refused),
+		cmocka_unit_test(what_soon_disagrees_again_is_refused),
+		cmocka_unit_test(what_has_no_label_is_left),
+		cmocka_unit_test(the_search_is_bounded),
+		cmocka_unit_test(ideas_are_all_that_reach_further),
+		cmocka_unit_test(a_later_copy_is_believed),
+		cmocka_unit_test(what_a_later_copy_has_alike_is_not_guessed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
