@@ -60,15 +60,9 @@ struct script {
 	bool nothing_wanted; /* the options leave no instruction to decode */
 };
 
-/** Callbacks of the option table; `context` is the struct script_args. */
-int script_fields(void *context, const char *value, struct ptvm_error *error);
-int script_itrace(void *context, const char *value, struct ptvm_error *error);
-int script_insn_trace(void *context, const char *value, struct ptvm_error *error);
-int script_call_trace(void *context, const char *value, struct ptvm_error *error);
-int script_call_ret_trace(void *context, const char *value, struct ptvm_error *error);
-int script_cpu(void *context, const char *value, struct ptvm_error *error);
-int script_elf(void *context, const char *value, struct ptvm_error *error);
-int script_raw(void *context, const char *value, struct ptvm_error *error);
+/** Parse the verb's arguments. Returns as options_parse(), or -PTVM_BAD_USAGE where some are left.
+ */
+int script_parse(struct script_args *args, int argc, char **argv, struct ptvm_error *error);
 
 /** Settle the fields of all kinds of lines; the recording is open, and how to print mostly settled.
  * Returns 0 or -PTVM_BAD_USAGE. */
