@@ -443,6 +443,8 @@ static void take_end_async(struct printer *printer, uint64_t ip)
 
 static void take_time(struct printer *printer, const struct flow_item *item)
 {
+	if (item->count)
+		settle_branch(printer); /* these cycles came after it */
 	printer->cycles_due |= item->count > 0;
 	if (!printer->off)
 		printer->cycles += item->count;

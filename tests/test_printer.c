@@ -180,6 +180,33 @@ static void transactions_begin_and_end(void **state)
 	prints(bench, "transactions:              1000\ntransactions:              1000\n");
 }
 
+static void cycles_belong_to_the_branches_before_which_they_are_told(void **state)
+{
+	struct bench *bench = bench_new(FIELD_IP | FIELD_IPC, "b");
+	struct insn insn = { .ip = 0x1000, .class = INSN_JCC, .target = 0x1000 };
+	struct block block = {
+		.ip = 0x1000,
+		.insns = &insn,
+		.count = 1,
+		.end = BLOCK_CONDITIONAL,
+		.target = 0x1000,
+	};
+
+	add_context(bench, host);
+	add(bench, FLOW_BEGIN, 0x1000);
+	for (uint32_t cycles = 2; cycles <= 4; cycles += 2) {
+		add(bench, FLOW_TIME, 100);
+		bench->batch.items[bench->batch.count - 1].count = cycles;
+		add(bench, FLOW_BLOCK, 0);
+		bench->batch.items[bench->batch.count - 1].block = &block;
+		bench->batch.items[bench->batch.count - 1].count = 1;
+		bench->batch.items[bench->batch.count - 1].flags = FLOW_TAKEN;
+	}
+	prints(bench, "                0\n"
+		      "             1000 \t IPC: 0.50 (1/2) \n"
+		      "             1000 \t IPC: 0.25 (1/4) \n");
+}
+
 static void a_gap_is_told_in_words_of_perf(void **state)
 {
 	struct bench *bench = bench_new(FIELD_IP, "e");
@@ -215,6 +242,7 @@ int main(void)
 		cmocka_unit_test(the_data_of_a_control_flow_event_comes_with_it),
 		cmocka_unit_test(the_interrupt_flag_changes_by_a_branch_or_without),
 		cmocka_unit_test(transactions_begin_and_end),
+		cmocka_unit_test(cycles_belong_to_the_branches_before_which_they_are_told),
 		cmocka_unit_test(a_gap_is_told_in_words_of_perf),
 		cmocka_unit_test(only_wanted_sides_are_printed),
 	};
