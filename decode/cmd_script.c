@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -147,22 +146,11 @@ static int run(struct script *script, struct ptvm_error *error)
 	return r;
 }
 
-/* Megabytes of text are taken and given back all the time: without this each would be new pages. */
-static void keep_pages(void)
-{
-	enum { KEEP = 64 << 20 };
-
-	(void)mallopt(M_ARENA_MAX, 1); /* what one thread gives back, another can take */
-	(void)mallopt(M_MMAP_THRESHOLD, KEEP);
-	(void)mallopt(M_TRIM_THRESHOLD, KEEP);
-}
-
 int cmd_script(int argc, char **argv, struct ptvm_error *error)
 {
 	struct script script = { 0 };
 	int r;
 
-	keep_pages();
 	r = script_parse(&script.args, argc, argv, error);
 	if (!r)
 		r = run(&script, error);

@@ -4,7 +4,7 @@
 
 #include "decode/base/error.h"
 
-enum { TEXT_ITEMS = 1024 }; /* of a batch, where each may be many lines */
+enum { TEXT_ITEMS = 256 }; /* of a batch, where each may be many lines */
 
 void job_init(struct job *job, struct printer *printer)
 {

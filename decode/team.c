@@ -14,10 +14,12 @@ enum {
 	GAPS_SEGMENT_BYTES = 256 << 10,
 	JOBS_PER_THREAD = 2, /* in each lane, beside the one whose lines are next */
 	JOBS_MAX = 1024,     /* in all lanes, if they are not more */
-	/* Memory of all lanes and threads together. */
-	TEXT_BYTES = 32 << 20,
+	/* Memory of all lanes: a segment's text may be so much, and each thread runs ahead by one.
+	 */
+	THREAD_TEXT_BYTES = 8 << 20,
+	TEXT_BYTES = 64 << 20,
 	CHUNK_BYTES = 256 << 10, /* stays in the cache of the thread that makes it and writes it */
-	CODE_BYTES = 128 << 20,
+	CODE_BYTES = 128 << 20,  /* of all threads */
 };
 
 /* Lines that depend on others before them cannot be made out of order. */
@@ -340,14 +342,17 @@ static int init_lane(struct team *team, struct lane *lane, const struct aux_queu
 static void share_memory(struct team *team)
 {
 	size_t lanes = team->lane_count ? team->lane_count : 1;
+	size_t text = (size_t)THREAD_TEXT_BYTES * team->threads;
 
+	if (text > TEXT_BYTES)
+		text = TEXT_BYTES;
 	team->lane_jobs = 1 + JOBS_PER_THREAD * team->threads;
 	if (team->lane_jobs > JOBS_MAX / lanes)
 		team->lane_jobs = lanes < JOBS_MAX ? (unsigned)(JOBS_MAX / lanes) : 1;
-	team->chunk_bytes = TEXT_BYTES / 2 / lanes;
+	team->chunk_bytes = text / 2 / lanes;
 	if (team->chunk_bytes > CHUNK_BYTES)
 		team->chunk_bytes = CHUNK_BYTES;
-	team->chunks_max = (unsigned)(TEXT_BYTES / (team->chunk_bytes + 1));
+	team->chunks_max = (unsigned)(text / (team->chunk_bytes + 1));
 }
 
 static unsigned thread_count(const struct team *team, unsigned wanted)
