@@ -1,8 +1,11 @@
 #include "decode/patch_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "decode/label_targets.h"
+
+enum { SYMBOLS_COST = 4096 }; /* in instructions, of going through all symbols */
 
 static const uint8_t nop2[] = { 0x66, 0x90 }, nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
 
@@ -67,9 +70,90 @@ static bool add_later(struct machine *machine, const struct insn *insn, uint64_t
 	return true;
 }
 
+/* What a function is called that begins there; NULL for no function. */
+static const char *function_at(struct machine *machine, uint64_t ip, uint64_t time_ns)
+{
+	struct symbol_view view;
+
+	machine_symbol(machine, -1, ip, time_ns, &view);
+	return view.offset ? NULL : view.name;
+}
+
+static bool begins_with(const char *name, const char *prefix)
+{
+	return name && !strncmp(name, prefix, strlen(prefix));
+}
+
+/* The call by which ftrace is told that a function begins (arch/x86/kernel/ftrace.c); when nobody
+ * asks any more, it is a NOP. */
+static bool is_ftrace_call(const char *callee)
+{
+	return callee && (!strcmp(callee, "ftrace_caller") ||
+			  !strcmp(callee, "ftrace_regs_caller") || !strcmp(callee, "__fentry__"));
+}
+
+/* The name of the tracepoint whose probes a static call goes to: by way of a function that calls
+ * all of them, as long as there is not exactly one (kernel/tracepoint.c). */
+static const char *tracepoint_of(const char *callee)
+{
+	if (begins_with(callee, "__traceiter_"))
+		return callee + strlen("__traceiter_");
+	return begins_with(callee, "__SCT__tp_func_") ? callee + strlen("__SCT__tp_func_") : NULL;
+}
+
+/* A probe, if there is a function of that name. */
+static void add_probe(struct machine *machine, const struct insn *insn, const char *prefix,
+		      const char *class, const char *suffix, struct patch_options *ret)
+{
+	struct patch_option *option = &ret->items[ret->count];
+	char name[128];
+	uint64_t to;
+
+	if (snprintf(name, sizeof(name), "%s%s%s", prefix, class, suffix) >= (int)sizeof(name))
+		return;
+	to = machine_symbol_address(machine, name);
+	ret->looked_at += SYMBOLS_COST;
+	if (!to || ret->count == PATCH_OPTIONS_MAX)
+		return;
+	*option = (struct patch_option){ .to = to, .size = insn->length };
+	write_branch(option, insn, insn->bytes[0]);
+	ret->count++;
+}
+
+/* The only probe of a tracepoint is called directly. It is the one of its class, which has its name
+ * or one like it. */
+static void add_probes(struct machine *machine, const struct insn *insn, const char *tracepoint,
+		       struct patch_options *ret)
+{
+	static const char *const prefixes[] = { "trace_event_raw_event_", "perf_trace_" };
+	static const char *const suffixes[] = { "", "_template", "_class" };
+
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned k = 0; k < 3; k++)
+			add_probe(machine, insn, prefixes[i], tracepoint, suffixes[k], ret);
+}
+
+/* A call of which kernels make another. */
+static void add_calls(struct machine *machine, const struct insn *insn, uint64_t time_ns,
+		      struct patch_options *ret)
+{
+	const char *callee = function_at(machine, insn->target, time_ns);
+	const char *tracepoint = tracepoint_of(callee);
+
+	if (tracepoint)
+		add_probes(machine, insn, tracepoint, ret);
+	else if (is_ftrace_call(callee))
+		add_label(ret, insn, insn_next(insn), 0);
+}
+
+static bool is_call(const struct insn *insn)
+{
+	return insn->class == INSN_CALL && insn->length == 5;
+}
+
 bool patch_options_may_be(struct machine *machine, const struct insn *insn, uint64_t time_ns)
 {
-	return label_targets_is_label(insn) ||
+	return label_targets_is_label(insn) || is_call(insn) ||
 	       machine_later_code(machine, insn->ip, insn->length, time_ns).size;
 }
 
@@ -77,6 +161,10 @@ void patch_options_find(struct machine *machine, const struct insn *insn, uint64
 			struct patch_options *ret)
 {
 	ret->count = ret->looked_at = 0;
-	if (!add_later(machine, insn, time_ns, ret) && label_targets_is_label(insn))
+	if (add_later(machine, insn, time_ns, ret))
+		return;
+	if (label_targets_is_label(insn))
 		add_labels(machine, insn, time_ns, ret);
+	else if (is_call(insn) && !machine_has_later_code(machine))
+		add_calls(machine, insn, time_ns, ret);
 }

@@ -229,16 +229,24 @@ static bool is_aside(const struct witnesses *list, size_t from, size_t to)
 	return sums.against >= ASIDE && sums.against >= ASIDE_IN * sums.gone;
 }
 
+/* Whether there is a time before which the first `count` were heard, and not the others. */
+static bool is_between(const struct witnesses *list, size_t count)
+{
+	return !count || count == list->count ||
+	       list->items[count - 1].time < list->items[count].time;
+}
+
 static void judge(const struct witnesses *list, struct trail_verdict *ret)
 {
 	struct sums sums;
 	size_t from, to;
 
 	find_stretch(list, &from, &to);
-	if (!is_aside(list, 0, from))
+	if (!is_between(list, from) || !is_aside(list, 0, from))
 		from = 0;
-	if (!is_aside(list, to, list->count))
+	if (!is_between(list, to) || !is_aside(list, to, list->count))
 		to = list->count;
+
 	sums = add_up(list, from, to);
 	ret->since = from ? list->items[from - 1].time + 1 : 0;
 	ret->until = to < list->count ? list->items[to].time : UINT64_MAX;

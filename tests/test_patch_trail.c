@@ -192,6 +192,19 @@ static void mixed_witnesses_make_no_time(void **state)
 	assert_always(&verdict, 30, 30);
 }
 
+static void without_time_a_patch_holds_always(void **state)
+{
+	struct trails trails = { 0 };
+	struct trail_verdict verdict;
+
+	lose_all(&trails.with, 1, 31);
+	lose_all(&trails.without, 31, 61);
+	for (size_t i = 0; i < trails.with.count; i++)
+		trails.with.items[i].time = trails.without.items[i].time = 0;
+	verdict = verdict_of(&trails);
+	assert_always(&verdict, 30, 30);
+}
+
 static void places_that_others_explain_say_nothing(void **state)
 {
 	struct trails trails = { 0 };
@@ -233,6 +246,7 @@ int main(void)
 		cmocka_unit_test(a_patch_may_hold_from_some_time_on),
 		cmocka_unit_test(and_until_some_time),
 		cmocka_unit_test(mixed_witnesses_make_no_time),
+		cmocka_unit_test(without_time_a_patch_holds_always),
 		cmocka_unit_test(places_that_others_explain_say_nothing),
 		cmocka_unit_test(a_trail_that_is_cut_says_nothing),
 	};

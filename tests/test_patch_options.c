@@ -1,0 +1,183 @@
+#include "decode/patch_options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/machine_parts.h"
+#include "tests/flow_bench.h"
+
+/* One function with one instruction that may be another. */
+
+enum {
+	SIZE = 0x100,
+	SITE = 2,
+	NEXT = SITE + 5,
+	APART = 0x20,
+	CALLEE = 0x40,
+	PROBE = 0x80,
+	OTHER = 0xc0
+};
+
+static const uint64_t base = 0xffffffff81000000;
+
+struct fixture {
+	uint8_t code[SIZE], later[SIZE];
+	struct machines machines;
+};
+
+static void add_symbol(struct fixture *fixture, size_t at, const char *name)
+{
+	struct symbol symbol = { .start = base + at, .name = name, .is_global = true };
+
+	assert_int_equal(symbols_add(&fixture->machines.host->symbols, &symbol), 0);
+}
+
+/* xor; the instruction, of 5 bytes; ret; and apart from that: xor; jmp NEXT */
+static void make(struct fixture *fixture, const char *insn)
+{
+	*fixture = (struct fixture){ 0 };
+	memset(fixture->code, 0xcc, SIZE);
+	memcpy(fixture->code, "\x31\xc0", 2);
+	memcpy(fixture->code + SITE, insn, 5);
+	fixture->code[NEXT] = 0xc3;
+	memcpy(fixture->code + APART, "\x31\xc0\xeb\xe3", 4);
+	memcpy(fixture->later, fixture->code, SIZE);
+	assert_true(bench_machines_new(&fixture->machines));
+	assert_true(bench_add_code(fixture->machines.host, base, fixture->code, SIZE));
+	add_symbol(fixture, 0, "function");
+}
+
+static struct patch_options find(struct fixture *fixture)
+{
+	struct machine *machine = fixture->machines.host;
+	struct patch_options ret;
+	struct insn insn;
+
+	assert_int_equal(symbols_finish(&machine->symbols, true), 0);
+	assert_int_equal(later_code_add(&machine->later, base, fixture->code,
+					(struct bytes){ fixture->later, SIZE }),
+			 0);
+	assert_int_equal(insn_read(fixture->code + SITE, SIZE - SITE, base + SITE, 64, &insn), 0);
+	patch_options_find(machine, &insn, 0, &ret);
+	assert_true(!ret.count || patch_options_may_be(machine, &insn, 0));
+	machines_free(&fixture->machines);
+	return ret;
+}
+
+static void assert_option(const struct patch_options *options, unsigned index, size_t to,
+			  const char *bytes)
+{
+	assert_true(index < options->count);
+	assert_int_equal(options->items[index].to, base + to);
+	assert_int_equal(options->items[index].size, 5);
+	assert_memory_equal(options->items[index].bytes, bytes, 5);
+}
+
+static void a_label_may_be_a_jump(void **state)
+{
+	struct patch_options options;
+	struct fixture fixture;
+
+	make(&fixture, "\x0f\x1f\x44\0\0");
+	options = find(&fixture);
+	assert_int_equal(options.count, 1);
+	assert_option(&options, 0, APART, "\xe9\x19\0\0\0");
+	assert_int_equal(options.items[0].unlikely, 0);
+	assert_false(options.items[0].is_known);
+}
+
+static void a_call_of_ftrace_may_be_a_nop(void **state)
+{
+	struct patch_options options;
+	struct fixture fixture;
+
+	make(&fixture, "\xe8\x39\0\0\0");
+	add_symbol(&fixture, CALLEE, "ftrace_regs_caller");
+	options = find(&fixture);
+	assert_int_equal(options.count, 1);
+	assert_option(&options, 0, NEXT, "\x0f\x1f\x44\0\0");
+}
+
+static void a_tracepoint_calls_its_only_probe(void **state)
+{
+	struct patch_options options;
+	struct fixture fixture;
+
+	make(&fixture, "\xe8\x39\0\0\0");
+	add_symbol(&fixture, CALLEE, "__traceiter_sched_switch");
+	add_symbol(&fixture, PROBE, "perf_trace_sched_switch");
+	add_symbol(&fixture, OTHER, "perf_trace_sched_wakeup");
+	options = find(&fixture);
+	assert_int_equal(options.count, 1);
+	assert_option(&options, 0, PROBE, "\xe8\x79\0\0\0");
+}
+
+static void a_trampoline_jumps_to_it(void **state)
+{
+	struct patch_options options;
+	struct fixture fixture;
+
+	make(&fixture, "\xe8\x39\0\0\0");
+	add_symbol(&fixture, CALLEE, "__SCT__tp_func_sched_wakeup");
+	add_symbol(&fixture, PROBE, "trace_event_raw_event_sched_wakeup_template");
+	options = find(&fixture);
+	assert_int_equal(options.count, 1);
+	assert_option(&options, 0, PROBE, "\xe8\x79\0\0\0");
+}
+
+static void other_calls_are_what_they_are(void **state)
+{
+	struct patch_options options;
+	struct fixture fixture;
+
+	make(&fixture, "\xe8\x39\0\0\0");
+	add_symbol(&fixture, CALLEE, "schedule");
+	options = find(&fixture);
+	assert_int_equal(options.count, 0);
+}
+
+/* Even if that is another instruction altogether; and nothing else is tried then. */
+static void a_later_copy_is_asked_first(void **state)
+{
+	struct patch_options options;
+	struct fixture fixture;
+
+	make(&fixture, "\xe8\x39\0\0\0");
+	add_symbol(&fixture, CALLEE, "ftrace_caller");
+	memcpy(fixture.later + SITE, "\xc3\xcc\xcc\xcc\xcc", 5);
+	options = find(&fixture);
+	assert_int_equal(options.count, 1);
+	assert_int_equal(options.items[0].size, 1);
+	assert_int_equal(options.items[0].bytes[0], 0xc3);
+	assert_true(options.items[0].is_known);
+}
+
+static void with_a_later_copy_other_calls_are_no_guess(void **state)
+{
+	struct patch_options options;
+	struct fixture fixture;
+
+	make(&fixture, "\xe8\x39\0\0\0");
+	add_symbol(&fixture, CALLEE, "ftrace_caller");
+	fixture.later[SIZE - 1] = 0;
+	options = find(&fixture);
+	assert_int_equal(options.count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_label_may_be_a_jump),
+		cmocka_unit_test(a_call_of_ftrace_may_be_a_nop),
+		cmocka_unit_test(a_tracepoint_calls_its_only_probe),
+		cmocka_unit_test(a_trampoline_jumps_to_it),
+		cmocka_unit_test(other_calls_are_what_they_are),
+		cmocka_unit_test(a_later_copy_is_asked_first),
+		cmocka_unit_test(with_a_later_copy_other_calls_are_no_guess),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
