@@ -418,7 +418,9 @@ uint64_t machine_file_address(const struct machine *machine, int32_t pid, uint64
 	struct process_view view;
 
 	if (is_kernel(machine, address) ||
-	    !processes_find(&machine->processes, pid, address, known_time(machine, time_ns), &view))
+	    !processes_find(&machine->processes, pid, address, known_time(machine, time_ns),
+			    &view) ||
+	    view.map->dso->is_anonymous)
 		return address;
 	return address - view.map->start + view.map->page_offset;
 }

@@ -96,7 +96,7 @@ void machine_symbol(struct machine *machine, int32_t pid, uint64_t address, uint
 		    struct symbol_view *ret);
 
 /** Where an address of process `pid` is in the file that is mapped there; the address itself in the
- * kernel, and where nothing is known. */
+ * kernel, and where no file is. */
 uint64_t machine_file_address(const struct machine *machine, int32_t pid, uint64_t address,
 			      uint64_t time_ns);
 
