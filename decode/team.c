@@ -17,7 +17,7 @@ enum {
 	/* Memory of all lanes: a segment's text may be so much, and each thread runs ahead by one.
 	 */
 	THREAD_TEXT_BYTES = 8 << 20,
-	TEXT_BYTES = 64 << 20,
+	TEXT_BYTES = 48 << 20,
 	CHUNK_BYTES = 256 << 10, /* stays in the cache of the thread that makes it and writes it */
 	CODE_BYTES = 128 << 20,  /* of all threads */
 };
