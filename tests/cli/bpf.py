@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 
+import tap
 from perf_file import AUXTRACE, PerfFile
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
@@ -103,22 +104,10 @@ def test_a_program_that_was_unloaded_is_no_code(recording):
         assert (f"{SECOND:x}" in run.stdout) == followed, f"{name}: {run.stdout}"
 
 
-TESTS = [test for name, test in list(globals().items()) if name.startswith("test_")]
-
-
 def main():
-    print(f"1..{len(TESTS)}")
-    good = True
+    tests = [test for name, test in globals().items() if name.startswith("test_")]
     with tempfile.TemporaryDirectory() as folder:
-        recording = make(pathlib.Path(folder) / "bpf")
-        for number, test in enumerate(TESTS, 1):
-            try:
-                test(recording)
-                print(f"ok {number} - {test.__name__}")
-            except (AssertionError, subprocess.SubprocessError) as reason:
-                print(f"not ok {number} - {test.__name__}\n# {str(reason)[:900]}")
-                good = False
-    sys.exit(0 if good else 1)
+        tap.run(tests, make(pathlib.Path(folder) / "bpf"))
 
 
 if __name__ == "__main__":

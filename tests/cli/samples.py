@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 
+import tap
 from perf_file import AUXTRACE, SAMPLE, TRACING_DATA, PerfFile
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
@@ -183,32 +184,17 @@ def test_selections_are_for_samples_too(recording):
     assert vcpu and all(line.split()[0] == "113" for line in vcpu if line and line[0] != "\t"), vcpu[:3]
 
 
-def test_without_trace_there_are_samples(recording):
+def test_perf_prints_the_same_where_there_is_no_trace(recording):
     file = PerfFile(recording / "data")
     file.records = [(kind, data) for kind, data in file.records if kind not in (70, AUXTRACE)]
     file.write(recording / "untraced")
     compare(recording / "untraced", ["-F", "comm,tid,cpu,time,event"])
 
 
-TESTS = [test for name, test in list(globals().items()) if name.startswith("test_")]
-
-
 def main():
-    print(f"1..{len(TESTS)}")
-    good = True
+    tests = [test for name, test in globals().items() if name.startswith("test_")]
     with tempfile.TemporaryDirectory() as folder:
-        recording = make(pathlib.Path(folder) / "sampled")
-        for number, test in enumerate(TESTS, 1):
-            if "perf" in test.__name__ and not shutil.which("perf"):
-                print(f"ok {number} - {test.__name__} # SKIP no perf")
-                continue
-            try:
-                test(recording)
-                print(f"ok {number} - {test.__name__}")
-            except (AssertionError, subprocess.SubprocessError) as reason:
-                print(f"not ok {number} - {test.__name__}\n# {str(reason)[:900]}")
-                good = False
-    sys.exit(0 if good else 1)
+        tap.run(tests, make(pathlib.Path(folder) / "sampled"))
 
 
 if __name__ == "__main__":
