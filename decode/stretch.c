@@ -1,16 +1,24 @@
 #include "decode/stretch.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 enum { PASSES_MOST = 8 }; /* blocks in a row that need no packet */
 
 bool stretch_table(struct code *code)
 {
-	enum { SIZE = 1 << STRETCH_TABLE_BITS };
+	const size_t size = sizeof(*code->stretches) << STRETCH_TABLE_BITS;
 
+	if (code->stretches)
+		return true;
+	/* one huge page, where the kernel has one to give: there is no order in how it is used */
+	code->stretches = aligned_alloc(size, size);
 	if (!code->stretches)
-		code->stretches = calloc(SIZE, sizeof(*code->stretches));
-	return code->stretches;
+		return false;
+	(void)madvise(code->stretches, size, MADV_HUGEPAGE);
+	memset(code->stretches, 0, size);
+	return true;
 }
 
 /* All of a block runs: its calls are on the stack. False when there are too many. */

@@ -12,7 +12,7 @@
 #include "decode/block.h"
 
 enum {
-	STRETCH_TABLE_BITS = 14,
+	STRETCH_TABLE_BITS = 15, /* 2 MB: a huge page */
 	STRETCH_PUSHES = 4,
 	STRETCH_NO_BITS = 2, /* the stop bit, and nothing below it */
 };
@@ -27,6 +27,7 @@ struct stretch {
 	uint8_t push_count; /* in `pushes` */
 	uint8_t depth;      /* most calls at a time that have not returned */
 };
+_Static_assert(sizeof(struct stretch) == 64, "a line of the cache, and a power of two");
 
 /** Whether there is a table, which is made here if there is none. False when memory is out. */
 bool stretch_table(struct code *code);
