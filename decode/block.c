@@ -14,7 +14,9 @@ enum {
 
 void code_init(struct code *code, const struct machines *machines)
 {
-	*code = (struct code){ .machines = machines, .most_bytes = MOST_BYTES };
+	*code = (struct code){ .machines = machines,
+			       .most_bytes = MOST_BYTES,
+			       .arena.is_huge = true };
 	if (machines->host)
 		code->switch_ip = machine_symbol_address(machines->host, "__switch_to");
 }

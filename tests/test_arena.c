@@ -39,6 +39,26 @@ static void a_large_piece_is_as_good_as_a_small_one(void **state)
 	arena_free(&arena);
 }
 
+static void huge_pages_hold_the_same(void **state)
+{
+	enum { COUNT = 20000, SIZE = 208 };
+	struct arena arena = { .is_huge = true };
+	uint8_t *pieces[COUNT];
+
+	for (size_t i = 0; i < COUNT; i++) {
+		pieces[i] = arena_alloc(&arena, SIZE);
+		assert_non_null(pieces[i]);
+		assert_true(!pieces[i][0] && !pieces[i][SIZE - 1]);
+		memset(pieces[i], (int)i, SIZE);
+	}
+	assert_int_equal((uintptr_t)arena.chunks % (2 << 20), 0);
+	assert_in_range(arena.total, COUNT * SIZE, COUNT * SIZE + (2 << 20));
+	for (size_t i = 0; i < COUNT; i++)
+		assert_true(pieces[i][0] == (uint8_t)i && pieces[i][SIZE - 1] == (uint8_t)i);
+	arena_free(&arena);
+	assert_true(arena.is_huge && !arena.total);
+}
+
 static void lines_begin_at_64_bytes(void **state)
 {
 	struct arena arena = { 0 };
@@ -88,6 +108,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_zeroed_aligned_and_nobody_elses),
 		cmocka_unit_test(a_large_piece_is_as_good_as_a_small_one),
+		cmocka_unit_test(huge_pages_hold_the_same),
 		cmocka_unit_test(lines_begin_at_64_bytes),
 		cmocka_unit_test(a_copied_string_ends_where_it_was_cut),
 		cmocka_unit_test(a_size_that_cannot_be_is_refused),

@@ -3,8 +3,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { CHUNK = 256 << 10, ALIGN = 16 };
+enum { CHUNK = 256 << 10, HUGE_CHUNK = 2 << 20, ALIGN = 16 };
 
 struct arena_chunk {
 	struct arena_chunk *next;
@@ -12,12 +13,26 @@ struct arena_chunk {
 	_Alignas(16) uint8_t bytes[];
 };
 
+/* A huge page of zeroes, where the kernel has one to give. */
+static void *huge_chunk(void)
+{
+	void *chunk = aligned_alloc(HUGE_CHUNK, HUGE_CHUNK);
+
+	if (!chunk)
+		return NULL;
+	(void)madvise(chunk, HUGE_CHUNK, MADV_HUGEPAGE);
+	return memset(chunk, 0, HUGE_CHUNK);
+}
+
 static int add_chunk(struct arena *arena, size_t size)
 {
-	struct arena_chunk *chunk = calloc(1, sizeof(*chunk) + size);
+	bool huge = arena->is_huge && size <= CHUNK;
+	struct arena_chunk *chunk = huge ? huge_chunk() : calloc(1, sizeof(*chunk) + size);
 
 	if (!chunk)
 		return -1;
+	if (huge)
+		size = HUGE_CHUNK - sizeof(*chunk);
 	chunk->size = size;
 	chunk->next = arena->chunks;
 	arena->chunks = chunk;
@@ -67,5 +82,5 @@ void arena_free(struct arena *arena)
 		arena->chunks = chunk->next;
 		free(chunk);
 	}
-	*arena = (struct arena){ 0 };
+	*arena = (struct arena){ .is_huge = arena->is_huge };
 }

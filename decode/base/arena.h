@@ -1,6 +1,7 @@
 /* Memory that is freed all at once: names, tables, blocks. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena_chunk;
@@ -10,6 +11,7 @@ struct arena {
 	struct arena_chunk *chunks;
 	size_t used, size; /* of the newest chunk, bytes */
 	size_t total;      /* bytes held from the system */
+	bool is_huge;      /* in huge pages: for what is large, and met in no order */
 };
 
 /** `size` zeroed bytes, aligned to 16; NULL when memory is out. */
