@@ -179,7 +179,10 @@ int trace_index_open(const struct perf_data *data, struct trace_index *ret)
 	ret->queues = calloc(data->queues.count + 1, sizeof(*ret->queues));
 	if (!ret->queues)
 		return -PTVM_NO_MEMORY;
-	if (!data->mapping.size || stat(data->file_path, &status) || !S_ISREG(status.st_mode))
+	/* perf takes all files data.* beside those of several threads for records */
+	if (data->parts.count || !data->mapping.size)
+		return 0;
+	if (stat(data->file_path, &status) || !S_ISREG(status.st_mode))
 		return 0;
 	ret->identity = identify(data, &status);
 	if (asprintf(&ret->path, "%s.ptvm-index", data->file_path) < 0) {

@@ -22,7 +22,8 @@ struct trace_index {
 /**
  * Make an index of a recording, with what is known from its file if there is one: `FILE.ptvm-index`
  * beside the recording's data file. An index of another state of the recording, of somebody else,
- * or a damaged one is not used (`complaint`). The recording must not be a pipe.
+ * or a damaged one is not used (`complaint`). A recording from a pipe, or one in several files, has
+ * none in a file.
  *
  * Returns 0 or -PTVM_NO_MEMORY; trace_index_free() in any case.
  */

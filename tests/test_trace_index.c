@@ -160,6 +160,21 @@ static void a_recording_that_changed_has_no_index(void **state)
 	assert_refused(fixture, "is of another state of the recording");
 }
 
+/* perf reads all files data.* beside those of several threads. */
+static void none_lies_beside_the_parts_of_several_threads(void **state)
+{
+	struct fixture *fixture = *state;
+	struct perf_data recording = fixture->recording;
+	struct trace_index index;
+
+	recording.parts.count = 1;
+	assert_int_equal(trace_index_open(&recording, &index), 0);
+	add_points(&index, 1, POINTS);
+	save(&index);
+	assert_int_equal(access(fixture->index, F_OK), -1);
+	trace_index_free(&index);
+}
+
 static void an_index_that_others_may_write_is_not_used(void **state)
 {
 	struct fixture *fixture = *state;
@@ -211,6 +226,7 @@ int main(void)
 		TEST(a_few_points_are_not_worth_a_file),
 		TEST(a_folder_that_cannot_be_written_is_an_error),
 		TEST(a_recording_that_changed_has_no_index),
+		TEST(none_lies_beside_the_parts_of_several_threads),
 		TEST(an_index_that_others_may_write_is_not_used),
 		TEST(a_damaged_index_is_not_used),
 	};
