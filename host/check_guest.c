@@ -21,8 +21,6 @@ static void link_close(struct domain_link **link)
 
 void check_libvirt(const char *uri, struct check_list *list)
 {
-	static const char remedy[] =
-		"start libvirtd, name another URI (-c), or name guests by their process (-p)";
 	_cleanup_link_ struct domain_link *link = NULL;
 	struct ptvm_error error = { 0 };
 	char text[256];
@@ -31,7 +29,7 @@ void check_libvirt(const char *uri, struct check_list *list)
 	    !domain_link_text(link, text, sizeof(text), &error))
 		check_add(list, "libvirt", CHECK_OK, NULL, "%s", text);
 	else
-		check_add(list, "libvirt", CHECK_WARNING, remedy, "%s",
+		check_add(list, "libvirt", CHECK_WARNING, DOMAIN_LINK_REMEDY, "%s",
 			  error.code ? error.message : "out of memory");
 }
 

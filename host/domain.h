@@ -11,6 +11,10 @@
 /** A connection to libvirt. */
 struct domain_link;
 
+/** What to do where there is none. */
+#define DOMAIN_LINK_REMEDY                                                                         \
+	"start libvirtd, name another URI (-c), or name guests by their process (-p)"
+
 struct domain {
 	char name[256];
 	char uuid[40];

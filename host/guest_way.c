@@ -70,14 +70,17 @@ bool guest_way_asks_monitor(const char *via)
 static int find_domain(const char *uri, const char *name, struct guest_way *way,
 		       struct ptvm_error *error)
 {
+	struct ptvm_error why = { 0 };
 	int r;
 
 	if (!name[0])
 		return ptvm_fail(error, PTVM_NOT_FOUND,
 				 "the process has no -uuid by which libvirt could know it");
-	r = domain_link_open(uri, false, &way->link, error);
-	if (!r)
-		r = domain_find(way->link, name, &way->domain, error);
+	r = domain_link_open(uri, false, &way->link, &why);
+	if (r)
+		return why.code ? ptvm_fail(error, why.code, "%s; " DOMAIN_LINK_REMEDY, why.message)
+				: r;
+	r = domain_find(way->link, name, &way->domain, error);
 	if (!r && !way->domain.is_running)
 		r = ptvm_fail(error, PTVM_NOT_FOUND, "domain '%s' is %s", way->domain.name,
 			      way->domain.state);

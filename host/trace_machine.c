@@ -72,7 +72,8 @@ static int find_by_command_line(const struct roots *roots, const char *name,
 	int r = vm_process_find(roots, name, &machine->vm, &why);
 
 	if (r == -PTVM_NOT_FOUND && unreachable->code)
-		return ptvm_fail(error, PTVM_NOT_FOUND, "%s, and libvirt cannot be asked: %s",
+		return ptvm_fail(error, PTVM_NOT_FOUND,
+				 "%s, and libvirt cannot be asked: %s; " DOMAIN_LINK_REMEDY,
 				 why.message, unreachable->message);
 	if (r == -PTVM_NOT_FOUND)
 		return ptvm_fail(error, PTVM_NOT_FOUND,
