@@ -72,7 +72,7 @@ static int copy_by(const struct copy_ways *ways, const char *via,
 	struct guest_way way;
 	int r;
 
-	if (guest_way_asks_monitor(via))
+	if (guest_way_asks_monitor(via) && !ways->is_again)
 		(void)fprintf(stderr,
 			      "ptvm %s: this asks QEMU's monitor for registers and where memory "
 			      "is; libvirt notes it and calls the domain tainted\n",

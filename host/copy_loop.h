@@ -2,6 +2,7 @@
  * the guest tried after the other. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "decode/base/error.h"
@@ -15,6 +16,7 @@ struct copy_ways {
 	const char *list; /* checked by guest_way_check() */
 	const char *uri;  /* of libvirt; NULL: the default */
 	const char *domain;
+	bool is_again; /* it was copied before: what that does to the guest was said */
 };
 
 /**

@@ -91,7 +91,8 @@ static int copy_guest(const struct record_options *options, const struct copying
 	const struct copy_ways ways = { .verb = verb,
 					.list = ways_to(options, machine),
 					.uri = options->uri,
-					.domain = machine->uuid };
+					.domain = machine->uuid,
+					.is_again = copying->kernel->is_copied };
 
 	if (!ways.list)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "%s",

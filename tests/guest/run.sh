@@ -272,6 +272,11 @@ recorded()
 		perf_reads "$to"
 }
 
+is_said_once()
+{
+	(($(grep -c "$1" "$work/said") == 1))
+}
+
 perf_reads()
 {
 	(($(perf script -i "$1" --show-switch-events | grep -c SWITCH)))
@@ -334,6 +339,7 @@ check "there is the same code" ./same_code.py "$work/agent/kcore" "$work/memory/
 check "there are the same symbols and modules" same_symbols_and_modules "$work/agent" "$work/memory"
 check "the same by libvirt" from_memory_by_libvirt
 check "a recording by memory has the same" recorded "$work/by-memory" --via memory
+check "and says once what that means for the domain" is_said_once "calls the domain tainted"
 check "a domain that is paused" is_paused
 check "a domain that dies while it is recorded" dies
 echo "tests/guest: $passed passed, $failed failed"
