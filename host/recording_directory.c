@@ -13,8 +13,12 @@
 
 enum { SUFFIX_BYTES = 8 };
 
-/* What a recording consists of, ours or perf's; in directories too. */
-static const char *const parts[] = { "data", "data.*", "kcore_dir", "kcore_dir__*" };
+/*
+ * What a recording consists of, ours or perf's; in directories too. Where a recorder was killed
+ * while it copied a kernel, the directory still has the name that it has until then
+ * (output_directory.h).
+ */
+static const char *const parts[] = { "data", "data.*", "kcore_dir", "kcore_dir.*", "kcore_dir__*" };
 static const char *const copies[] = { "kcore", "kcore.*", "kallsyms", "modules", "guest.json" };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -120,6 +120,19 @@ static void one_that_is_there_becomes_old(void **state)
 	assert_false(is_there(bench, "rec/data"));
 }
 
+static void an_old_one_that_was_killed_while_it_copied_a_kernel_goes(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_tree_file(&bench->tree, "1", "rec.old/data");
+	fake_tree_file(&bench->tree, "1", "rec.old/kcore_dir.a1B2c3/kallsyms");
+	fake_tree_file(&bench->tree, "1", "rec.old/kcore_dir__12.a1B2c3/kcore");
+	fake_tree_file(&bench->tree, "2", "rec/data");
+	assert_int_equal(make(bench), 0);
+	assert_false(is_there(bench, "rec.old/kcore_dir.a1B2c3"));
+	assert_false(is_there(bench, "rec.old/kcore_dir__12.a1B2c3"));
+}
+
 static void an_old_one_with_something_else_in_it_stays_whole(void **state)
 {
 	struct bench *bench = *state;
@@ -218,6 +231,7 @@ int main(void)
 		TEST(slashes_at_the_end_do_not_count),
 		TEST(what_cannot_be_a_path_is_refused),
 		TEST(one_that_is_there_becomes_old),
+		TEST(an_old_one_that_was_killed_while_it_copied_a_kernel_goes),
 		TEST(an_old_one_with_something_else_in_it_stays_whole),
 		TEST(so_does_one_with_something_else_beside_a_kernel),
 		TEST(a_directory_that_is_no_recording_stays),
