@@ -129,8 +129,8 @@ static bool print_still(const struct recorder *recorder, bool is_written, FILE *
 
 static void print_no_trace(FILE *out)
 {
-	(void)fputs("ptvm record: no trace was written: none of the threads ran (is the guest "
-		    "paused?), or no snapshot was taken\n",
+	(void)fputs("ptvm record: no trace was written: none of the threads ran (a guest that is "
+		    "paused, or gone), or no snapshot was taken\n",
 		    out);
 }
 
