@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,13 +66,24 @@ static void *interrupt(void *context)
 	return NULL;
 }
 
-/* In a child: print until that fails, tell why, and let the pager end. */
+/* A child that lives as long as this one. */
+static void start_another(void)
+{
+	if (fork())
+		return;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		(void)pause();
+}
+
+/* In a child that has another one, too: print until that fails, tell why, and let the pager end. */
 static void print_on(int report)
 {
 	struct pager pager = { 0 };
 	struct ptvm_error error = { 0 };
 	pthread_t thread;
 
+	start_another();
 	(void)setenv("PTVM_PAGER", "cat >/dev/null; read line <&9", 1);
 	if (pager_start(&pager, &error) < 0 || pthread_create(&thread, NULL, interrupt, NULL))
 		_exit(1);

@@ -31,9 +31,17 @@ static void run_pager(const char *command, int input)
 	_exit(127);
 }
 
-/* Interrupted: the pager still owns the terminal, so leave only after it. Threads that go on
- * printing meanwhile find that nobody reads, not a descriptor that is closed or became some other
- * file. */
+static volatile pid_t waited_for; /* the pager, for a handler of signals */
+
+static void wait_for(pid_t pid)
+{
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* Interrupted: the pager still owns the terminal, so leave only after it, but not after other
+ * children, which may wait for us. Threads that go on printing meanwhile find that nobody reads,
+ * not a descriptor that is closed or became some other file. */
 static void on_interrupt(int signal_number)
 {
 	int ends[2];
@@ -44,8 +52,7 @@ static void on_interrupt(int signal_number)
 		(void)dup2(ends[1], STDOUT_FILENO);
 		(void)close(ends[1]);
 	}
-	while (wait(NULL) >= 0 || errno == EINTR)
-		;
+	wait_for(waited_for);
 	(void)signal(signal_number, SIG_DFL);
 	(void)raise(signal_number);
 }
@@ -64,6 +71,7 @@ int pager_start(struct pager *pager, struct ptvm_error *error)
 		run_pager(command, ends[0]);
 	if (pager->pid > 0) {
 		(void)dup2(ends[1], STDOUT_FILENO);
+		waited_for = pager->pid;
 		(void)signal(SIGINT, on_interrupt);
 	} else {
 		(void)ptvm_fail_errno(error, "starting the pager");
@@ -79,7 +87,6 @@ void pager_wait(struct pager *pager)
 		return;
 	(void)fflush(stdout);
 	(void)close(STDOUT_FILENO);
-	while (waitpid(pager->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	wait_for(pager->pid);
 	pager->pid = 0;
 }
