@@ -95,6 +95,16 @@ static void print_unused(const struct offsets_given *given, const struct tsc_off
 				given->items[i].vmcs);
 }
 
+static void print_damage(const struct perf_data *data)
+{
+	uint64_t offset = data->bad_offset;
+	const char *path = perf_data_place(data, &offset);
+
+	if (data->bad_reason)
+		(void)fprintf(stderr, "ptvm correlate: %s: %s at offset %#" PRIx64 "\n", path,
+			      data->bad_reason, offset);
+}
+
 /* What makes a result less than whole, a sentence each. */
 static void print_notes(const struct correlate_report *report)
 {
@@ -122,10 +132,7 @@ static void print_notes(const struct correlate_report *report)
 		(void)fprintf(stderr,
 			      "ptvm correlate: %" PRIu64 " guest TSC packets of too many VMCSs\n",
 			      offsets->dropped);
-	if (report->data->bad_reason)
-		(void)fprintf(stderr, "ptvm correlate: %s: %s at offset %#" PRIx64 "\n",
-			      report->data->file_path, report->data->bad_reason,
-			      report->data->bad_offset);
+	print_damage(report->data);
 	if (!report->data->pt.tsc)
 		(void)fprintf(stderr, "ptvm correlate: %s: recorded without time stamps\n",
 			      report->data->path);

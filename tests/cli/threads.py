@@ -101,6 +101,16 @@ def test_offsets_are_not_written_to_other_files(where):
     assert "trace that lies in another file cannot be changed" in run.stderr, run.stderr
 
 
+def test_damage_is_told_of_the_file_that_has_it(where):
+    shutil.copytree(where / "split", where / "damaged")
+    size = (where / "damaged/data.10").stat().st_size
+    with open(where / "damaged/data.10", "ab") as file:
+        file.write(bytes(16))
+    for verb in (["script"], ["correlate", "--dry-run"]):
+        run = subprocess.run([PTVM, *verb, "-i", where / "damaged"], capture_output=True, text=True, check=False)
+        assert f"{where}/damaged/data.10: " in run.stderr and f" at offset {size:#x}\n" in run.stderr, run.stderr
+
+
 def main():
     tests = [test for name, test in globals().items() if name.startswith("test_")]
     with tempfile.TemporaryDirectory() as folder:
