@@ -216,17 +216,31 @@ static int map_part(const uint8_t *at, const struct perf_part *part, struct ptvm
 	return 0;
 }
 
+/* Give the parts places behind the file. Returns the size of all, or 0: too large to be. */
+static uint64_t place_parts(struct perf_data *data)
+{
+	uint64_t total = whole_pages(data->file.size);
+
+	for (size_t i = 0; i < data->parts.count; i++) {
+		struct perf_part *part = &data->parts.items[i];
+
+		part->offset = total;
+		if (part->size > INT64_MAX - total)
+			return 0;
+		total += whole_pages(part->size);
+	}
+	return total;
+}
+
 /* Map the file once more where there is room behind it, and there the others. */
 static int map_parts(int fd, struct perf_data *data, struct ptvm_error *error)
 {
-	uint64_t total = whole_pages(data->file.size), first = data->file.size;
+	uint64_t total = place_parts(data), first = data->file.size;
 	uint8_t *bytes;
 	int r = 0;
 
-	for (size_t i = 0; i < data->parts.count; i++) {
-		data->parts.items[i].offset = total;
-		total += whole_pages(data->parts.items[i].size);
-	}
+	if (!total)
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: too large", data->directory);
 	bytes = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (bytes == MAP_FAILED)
 		return ptvm_fail_errno(error, "%s: cannot map", data->directory);
