@@ -292,5 +292,6 @@ void patch_trail_note_gone(const struct patch_trail *without, const struct patch
 		unclear->source = without->items[i].source;
 		patch_trail_note(unclear, without->items[i]);
 	}
-	qsort(unclear->items, unclear->count, sizeof(*unclear->items), compare_places);
+	if (unclear->count)
+		qsort(unclear->items, unclear->count, sizeof(*unclear->items), compare_places);
 }

@@ -187,13 +187,14 @@ void prefix_add_time(struct text *text, const struct print_config *config, uint6
 /* Lines up to here have the time before. */
 static void end_run(struct printer *printer)
 {
-	if (printer->runs.count &&
-	    printer->runs.items[printer->runs.count - 1].time_ns == printer->run_ns)
-		printer->runs.items[printer->runs.count - 1].end = printer->out.size;
-	else if (printer->out.size >
-		 (printer->runs.count ? printer->runs.items[printer->runs.count - 1].end : 0))
-		(void)vec_push(&printer->runs,
-			       (struct print_run){ printer->run_ns, printer->out.size });
+	struct print_runs *runs = &printer->runs;
+	struct print_run *last = runs->count ? &runs->items[runs->count - 1] : NULL;
+
+	if (last && last->time_ns == printer->run_ns)
+		last->end = printer->out.size;
+	else if (printer->out.size > (last ? last->end : 0) &&
+		 !vec_push(runs, (struct print_run){ printer->run_ns, printer->out.size }))
+		printer->out.failed = true;
 }
 
 void prefix_end_run(struct printer *printer)
