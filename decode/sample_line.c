@@ -248,7 +248,8 @@ bool sample_line_add(struct text *text, const struct print_config *config,
 	line.has_chain = line.fields & FIELD_IP && event->sample_type & PERF_SAMPLE_CALLCHAIN;
 	add_prefix(&line);
 	add_event(&line);
-	if (line.fields & FIELD_TRACE && event->type == 2 && line.sample.raw.size)
+	if (line.fields & FIELD_TRACE && sample_kind(event) == EVENT_TRACEPOINT &&
+	    line.sample.raw.size)
 		tracepoint_text_add(points, event->config, line.sample.cpu, record->time,
 				    line.sample.raw, text);
 	if (line.fields & FIELD_ADDR)

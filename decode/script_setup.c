@@ -136,10 +136,9 @@ static void trace_times(const struct perf_data *data, uint64_t *first, uint64_t 
 
 		if (record->type != PERF_ITRACE_START && record->type != PERF_AUX)
 			continue;
-		if (!*first && record->time != UINT64_MAX)
+		if (!*first)
 			*first = record->time;
-		if (record->time != UINT64_MAX)
-			*last = record->time;
+		*last = record->time;
 	}
 }
 

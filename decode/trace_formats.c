@@ -10,7 +10,7 @@
 #include "decode/base/error.h"
 #include "decode/base/vec.h"
 
-/* What is left of the section; once something did not fit, everything reads as empty. */
+/* What is left of the section; once something did not fit, what is read means nothing. */
 struct reader {
 	struct bytes left;
 	bool is_bad;
