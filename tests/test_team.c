@@ -19,11 +19,15 @@
 /* A queue is long enough for some segments. */
 enum { QUEUES = 3, INSTRUCTIONS = 200000, SEGMENTS_BYTES = 100 << 10 };
 
+/* With so many, of so many bytes of trace, their text is more than memory is meant for. */
+enum { MANY_QUEUES = 64, FEW_BYTES = 20 << 10 };
+
 /* Three CPUs that run the same program, each in its own way. */
 struct fixture {
 	struct sim_vm vms[QUEUES];
 	struct bench_queue benches[QUEUES];
-	struct aux_queue queues[QUEUES];
+	struct aux_queue queues[MANY_QUEUES];
+	size_t queue_count;
 	struct pt_config config;
 	struct machines machines;
 	struct print_config print;
@@ -60,6 +64,7 @@ static struct fixture *make_fixture(bool timed)
 
 	assert_non_null(fixture);
 	run_cpus(fixture, timed);
+	fixture->queue_count = QUEUES;
 	assert_true(bench_machines(&fixture->vms[0], &fixture->machines));
 	fixture->config.conv = (struct time_conv){ .valid = true, .mult = 1 };
 	fixture->print = (struct print_config){
@@ -109,7 +114,8 @@ static char *print(const struct fixture *fixture, unsigned threads, uint64_t max
 	off_t size;
 	char *lines;
 
-	if (team_print(fixture->queues, QUEUES, &fixture->print, &output, result, &error))
+	if (team_print(fixture->queues, fixture->queue_count, &fixture->print, &output, result,
+		       &error))
 		fail_msg("%s", error.message);
 	size = lseek(fd, 0, SEEK_END);
 	lines = calloc(1, (size_t)size + 1);
@@ -194,6 +200,40 @@ static void threads_change_nothing_of_a_part_of_the_time(void **state)
 	fixture->print.times.count = 1;
 	assert_same_for_all_threads(fixture);
 	free(all);
+}
+
+/* More CPUs, which run as the three do, for a short time. */
+static void add_queues(struct fixture *fixture)
+{
+	struct aux_queue *queues = fixture->queues;
+
+	for (unsigned i = 0; i < QUEUES; i++)
+		queues[i].size = queues[i].spans[0].size = FEW_BYTES;
+	for (unsigned i = QUEUES; i < MANY_QUEUES; i++) {
+		queues[i] = queues[i % QUEUES];
+		queues[i].index = i;
+		queues[i].cpu = (int32_t)i;
+	}
+	fixture->queue_count = MANY_QUEUES;
+}
+
+static void threads_change_nothing_where_memory_is_short(void **state)
+{
+	struct fixture *fixture = *state;
+	struct team_result one, many;
+	char *expected;
+
+	add_queues(fixture);
+	expected = print(fixture, 1, 0, &one);
+	assert_true(strlen(expected) > 64 << 20);
+	for (unsigned threads = 2; threads < 9; threads += 6) {
+		char *found = print(fixture, threads, 0, &many);
+
+		assert_true(!strcmp(found, expected));
+		assert_int_equal(many.insns, one.insns);
+		free(found);
+	}
+	free(expected);
 }
 
 static void every_instruction_has_its_line_and_times_rise(void **state)
@@ -282,6 +322,7 @@ int main(void)
 						tear_down),
 		TEST(threads_change_nothing_where_lines_build_on_each_other),
 		TEST(threads_change_nothing_of_a_part_of_the_time),
+		TEST(threads_change_nothing_where_memory_is_short),
 		TEST(every_instruction_has_its_line_and_times_rise),
 		TEST(a_limit_of_lines_cuts_the_same_text),
 		TEST(nothing_more_is_written_where_nobody_reads),
