@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+enum { KEPT_BYTES = 64 << 10 };
+
 /* The part of the text that --max-lines still allows. */
 static size_t limit(struct timeline *timeline, const char *data, size_t size)
 {
@@ -23,6 +25,7 @@ static int flush(struct timeline *timeline, struct ptvm_error *error)
 	struct iovec *end = slice + timeline->slice_count;
 
 	timeline->slice_count = 0;
+	timeline->kept.size = 0;
 	while (slice < end) {
 		ssize_t written = writev(timeline->output->fd, slice, (int)(end - slice));
 
@@ -49,18 +52,31 @@ static int add_lines(struct timeline *timeline, char *data, size_t size, struct 
 	return timeline->slice_count < TIMELINE_SLICES ? 0 : flush(timeline, error);
 }
 
+/* Lines that stay where they are no longer than until this returns. */
+static int add_copy(struct timeline *timeline, const struct text *lines, struct ptvm_error *error)
+{
+	struct text *kept = &timeline->kept;
+	int r = lines->size > KEPT_BYTES - kept->size ? flush(timeline, error) : 0;
+
+	if (r)
+		return r;
+	if (lines->size > KEPT_BYTES) {
+		r = add_lines(timeline, lines->data, lines->size, error);
+		return r ? r : flush(timeline, error);
+	}
+	/* all at first: what was added must not move */
+	if (lines->failed || !text_reserve(kept, KEPT_BYTES - kept->size))
+		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+	text_add(kept, lines->data, lines->size);
+	return add_lines(timeline, kept->data + kept->size - lines->size, lines->size, error);
+}
+
 /* Lines of one time, which is to be filled in. */
 static int write_timed(struct timeline *timeline, const char *data, size_t size, uint64_t time_ns,
 		       struct ptvm_error *error)
 {
-	struct text *text = &timeline->times.text;
-	int r;
-
 	time_column_fill(&timeline->times, data, size, time_ns);
-	if (text->failed)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
-	r = add_lines(timeline, text->data, text->size, error);
-	return r ? r : flush(timeline, error);
+	return add_copy(timeline, &timeline->times.text, error);
 }
 
 static int write_record(struct timeline *timeline, struct ptvm_error *error)
@@ -72,8 +88,7 @@ static int write_record(struct timeline *timeline, struct ptvm_error *error)
 	if (time_column_waits(&timeline->times))
 		r = write_timed(timeline, text->data, text->size, records->time_ns, error);
 	else
-		r = add_lines(timeline, text->data, text->size, error);
-	r = r ? r : flush(timeline, error);
+		r = add_copy(timeline, text, error);
 	record_lines_next(records);
 	return r;
 }
@@ -191,4 +206,5 @@ void timeline_free(struct timeline *timeline)
 	free(timeline->lanes);
 	record_lines_free(&timeline->records);
 	text_free(&timeline->times.text);
+	text_free(&timeline->kept);
 }

@@ -35,6 +35,7 @@ struct timeline {
 	struct time_column times;
 	struct iovec slices[TIMELINE_SLICES]; /* to be written */
 	int slice_count;
+	struct text kept;       /* of these, what is in no chunk */
 	struct chunk_list done; /* have been written; the caller takes them away */
 	uint64_t lines;         /* where there is a limit */
 	bool full;              /* the limit is reached */

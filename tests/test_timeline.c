@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -177,6 +178,59 @@ static void relative_times_are_filled_in(void **state)
 				"    0.000000002: 4b ");
 }
 
+/* What is sent at once is received at once. */
+static void lines_that_are_made_on_the_way_go_out_together(void **state)
+{
+	struct fixture *fixture = *state;
+	char found[256];
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	(void)close(fixture->output.fd);
+	fixture->output.fd = ends[0];
+	fixture->print.relative_time = true;
+	begin(fixture);
+	add(fixture, 0, "1234");
+	end(fixture);
+	assert_int_equal(timeline_write(&fixture->timeline, &fixture->error), 0);
+	assert_int_equal(recv(ends[1], found, sizeof(found), MSG_DONTWAIT),
+			 4 * strlen("    0.000000: 1a\n"));
+	assert_int_equal(recv(ends[1], found, sizeof(found), MSG_DONTWAIT), -1);
+	(void)close(ends[1]);
+}
+
+/* They take turns in memory that is for some of them, or are larger than that. */
+static void lines_that_are_made_on_the_way_may_be_many(void **state)
+{
+	struct fixture *fixture = *state;
+	const size_t sizes[] = { 40000, 40000, 1, 200000, 7, 65536, 30000, 35000, 1000 };
+	const size_t count = sizeof(sizes) / sizeof(sizes[0]);
+	struct chunk *chunk = calloc(1, sizeof(*chunk));
+	char *expected, *found;
+	size_t size = 0;
+
+	assert_non_null(chunk);
+	fixture->print.relative_time = true;
+	begin(fixture);
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < sizes[i]; k++)
+			text_putc(&chunk->text, (char)('a' + i));
+		assert_true(vec_push(&chunk->runs, (struct print_run){ i, chunk->text.size }));
+		size += sizes[i];
+	}
+	expected = malloc(size);
+	found = malloc(size);
+	assert_true(expected && found);
+	memcpy(expected, chunk->text.data, size);
+	chunk_list_push(&fixture->timeline.lanes[0].chunks, chunk);
+	end(fixture);
+	assert_int_equal(timeline_write(&fixture->timeline, &fixture->error), 0);
+	assert_int_equal(pread(fixture->output.fd, found, size, 0), size);
+	assert_memory_equal(found, expected, size);
+	free(expected);
+	free(found);
+}
+
 static void an_error_is_told(void **state)
 {
 	struct fixture *fixture = *state;
@@ -270,6 +324,8 @@ int main(void)
 		TEST(chunks_that_are_written_are_given_back),
 		TEST(a_limit_ends_it),
 		TEST(relative_times_are_filled_in),
+		TEST(lines_that_are_made_on_the_way_go_out_together),
+		TEST(lines_that_are_made_on_the_way_may_be_many),
 		TEST(an_error_is_told),
 		TEST(nothing_is_lost_where_less_is_written_than_asked),
 	};
