@@ -298,7 +298,9 @@ int team_run(struct team *team, struct ptvm_error *error)
 	work(team);
 	while (count)
 		pthread_join(threads[--count], NULL);
+	pthread_mutex_lock(&team->lock);
 	write_lines(team); /* without lanes there may be records */
+	pthread_mutex_unlock(&team->lock);
 	if (team->out_of_memory)
 		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
 	return team->written;

@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/perf_record.h"
+#include "decode/record_lines.h"
 #include "decode/script_setup.h"
 #include "tests/flow_bench.h"
 
@@ -312,6 +314,33 @@ static void unwanted_cpus_have_no_lane(void **state)
 	team_free(&team);
 }
 
+static void without_lanes_there_may_be_records(void **state)
+{
+	struct fixture *fixture = *state;
+	static const uint8_t bytes[24] = { PERF_LOST, [6] = sizeof(bytes) };
+	struct perf_record record = {
+		.data = bytes, .type = PERF_LOST, .size = sizeof(bytes), .cpu = -1
+	};
+	const struct perf_data data = { .records = { &record, 1, 1 } };
+	_cleanup_close_ int fd = memfd_create("lines", MFD_CLOEXEC);
+	const struct timeline_output output = { fd, 0, 2 };
+	struct ptvm_error error = { 0 };
+	struct sideband *sideband;
+	struct team team;
+
+	assert_int_equal(sideband_build(&data, &sideband), 0);
+	fixture->print.data = &data;
+	fixture->print.sideband = sideband;
+	fixture->print.records = RECORDS_LOST;
+	assert_int_equal(team_init(&team, NULL, 0, &fixture->print, &output), 0);
+	assert_int_equal(team_run(&team, &error), 0);
+	assert_true(lseek(fd, 0, SEEK_END) > 0);
+	assert_int_equal(pthread_mutex_trylock(&team.lock), 0); /* nobody has it any more */
+	assert_int_equal(pthread_mutex_unlock(&team.lock), 0);
+	team_free(&team);
+	sideband_free(sideband);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -327,6 +356,7 @@ int main(void)
 		TEST(a_limit_of_lines_cuts_the_same_text),
 		TEST(nothing_more_is_written_where_nobody_reads),
 		TEST(unwanted_cpus_have_no_lane),
+		TEST(without_lanes_there_may_be_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
