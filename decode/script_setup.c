@@ -329,12 +329,15 @@ static void set_records(struct script *script)
 	script->print.records = records;
 }
 
-/* As many threads as this process may have CPUs. */
+/* As many threads as this process may have CPUs; a cpu_set_t has no room for those of the largest
+ * machines. */
 static uint64_t default_jobs(void)
 {
 	cpu_set_t cpus;
 
-	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint64_t)CPU_COUNT(&cpus);
+	if (!sched_getaffinity(0, sizeof(cpus), &cpus))
+		return (uint64_t)CPU_COUNT(&cpus);
+	return (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 int script_open(struct script *script, struct ptvm_error *error)
