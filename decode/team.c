@@ -145,6 +145,18 @@ static bool can_walk(const struct team *team, const struct lane *lane)
 	return !lane->walking && !lane->walked && lane->jobs < team->lane_jobs;
 }
 
+/* A thread that finds no job sleeps, and wakes up on the CPU of the one that wakes it: for some
+ * milliseconds both share that. So that there is always one, the next is made before the last is
+ * taken. */
+static bool is_short_of_jobs(const struct team *team, const struct lane *lane)
+{
+	unsigned waiting = 0;
+
+	for (const struct job *job = lane->first; job; job = job->next)
+		waiting += job->state == JOB_WAITING;
+	return waiting < team->threads && can_walk(team, lane);
+}
+
 /* Whether nothing can be written for want of what this job of the lane, or its next one, has. */
 static bool is_missed(const struct team *team, const struct lane *lane, const struct job *job)
 {
@@ -168,6 +180,8 @@ static struct lane *pick(struct team *team, struct job **ret)
 
 		if (!job && !can_walk(team, lane))
 			continue;
+		if (!is_missed(team, lane, job) && is_short_of_jobs(team, lane))
+			job = NULL;
 		if (is_missed(team, lane, job))
 			is_better = !missed || time < best_time;
 		else
