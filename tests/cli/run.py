@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import questions
 
@@ -125,6 +126,8 @@ def test_a_guest_can_be_a_process():
         qemu.symlink_to(shutil.which("sleep"))
         with subprocess.Popen([qemu, "60"]) as process:
             try:
+                while not pathlib.Path(f"/proc/{process.pid}/cmdline").read_text():
+                    time.sleep(0.01)  # Popen returns early in the call of execve()
                 for options, message in [(["-p", process.pid], "the process has no -uuid by which libvirt could know it"),
                                          (["-p", process.pid, "--via", f"mount={place}"], "/proc/kallsyms: "),
                                          (["-p", os.getpid(), "--via", f"mount={place}"], f"process {os.getpid()} ")]:
