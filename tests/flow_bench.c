@@ -9,6 +9,14 @@
 #include "decode/machine_parts.h"
 #include "decode/patch_search.h"
 
+const struct pt_config bench_skylake_x = { .tsc = true,
+					   .mtc = true,
+					   .mtc_shift = 3,
+					   .ctc_n = 80,
+					   .ctc_d = 1,
+					   .cpu_family = 6,
+					   .cpu_model = 0x55 };
+
 void bench_queue_add(struct bench_queue *queue, const uint8_t *data, size_t size, bool lost)
 {
 	struct aux_queue *q = &queue->queue;

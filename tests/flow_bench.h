@@ -34,6 +34,9 @@ struct bench_queue {
 void bench_queue_add(struct bench_queue *queue, const uint8_t *data, size_t size, bool lost);
 void bench_queue_free(struct bench_queue *queue);
 
+/** Time stamps of a Skylake-X with MTC; 80 ticks of the TSC are one of the CTC. */
+extern const struct pt_config bench_skylake_x;
+
 /** What a recording of this simulation would say of its trace. */
 struct pt_config bench_config(const struct sim_options *options);
 

@@ -12,14 +12,6 @@
 
 /* Packets by hand, and what is to be written where. Whole traces are in test_offset_apply.c. */
 
-static const struct pt_config config = { .tsc = true,
-					 .mtc = true,
-					 .mtc_shift = 3,
-					 .ctc_n = 80,
-					 .ctc_d = 1,
-					 .cpu_family = 6,
-					 .cpu_model = 0x55 };
-
 enum { VMCS = 3, CTC = 100, BASIC = 4, TSC_ITEM = 2 };
 
 static const uint64_t host = 1000000000000;
@@ -72,7 +64,7 @@ static void assert_patched(uint64_t before, uint64_t after, uint8_t tsc_bytes)
 	put_trace(&trace, (host + after) & mask, tsc_bytes);
 	set_offsets(&offsets, before, after);
 	bench_queue_add(&queue, trace.data, trace.size, false);
-	tsc_patches_init(&patches, &offsets, &queue.queue, &config);
+	tsc_patches_init(&patches, &offsets, &queue.queue, &bench_skylake_x);
 	assert_int_equal(tsc_patches_next(&patches, &patch), 0);
 	assert_int_equal(patch.size, tsc_bytes);
 	assert_int_equal(patch.value, host & mask);

@@ -10,14 +10,6 @@
 
 /* Packets by hand, and the time stamps that are found in them. */
 
-static const struct pt_config config = { .tsc = true,
-					 .mtc = true,
-					 .mtc_shift = 3,
-					 .ctc_n = 80,
-					 .ctc_d = 1,
-					 .cpu_family = 6,
-					 .cpu_model = 0x55 };
-
 enum { EVENTS_MAX = 16 };
 
 struct found {
@@ -32,7 +24,7 @@ static struct found walk(const struct pt_bytes *trace)
 	struct tsc_walk walk;
 
 	bench_queue_add(&queue, trace->data, trace->size, false);
-	tsc_walk_init(&walk, &queue.queue, &config);
+	tsc_walk_init(&walk, &queue.queue, &bench_skylake_x);
 	while (found.count < EVENTS_MAX && !tsc_walk_next(&walk, &found.events[found.count]))
 		found.count++;
 	bench_queue_free(&queue);
