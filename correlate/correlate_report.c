@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "decode/base/search.h"
+
 /* What the table says of the machine that a guest is. */
 struct identity {
 	int32_t pid, tid; /* -1 unknown */
@@ -30,18 +32,11 @@ static double seconds(const struct correlate_report *report, int64_t ticks)
 /* The thread on a CPU at a time of perf's clock. */
 static int32_t thread_at(const struct sideband *sideband, int32_t cpu, uint64_t time_ns)
 {
-	size_t low = 0, high;
-	const struct switch_entry *switches = sideband_switches(sideband, cpu, &high);
+	size_t count;
+	const struct switch_entry *switches = sideband_switches(sideband, cpu, &count);
+	const size_t next = search_sorted(count, i, switches[i].time <= time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (switches[middle].time <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? switches[low - 1].tid : -1;
+	return next ? switches[next - 1].tid : -1;
 }
 
 int32_t report_thread(const struct correlate_report *report, const struct vmcs_offsets *guest)

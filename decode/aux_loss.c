@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 #include "decode/perf_record.h"
 
@@ -39,16 +40,8 @@ static struct owner *sorted_owners(const struct perf_data *data)
 
 static struct aux_queue *find_queue(struct perf_data *data, const struct owner *owners, int32_t key)
 {
-	size_t low = 0, high = data->queues.count;
+	size_t low = search_sorted(data->queues.count, i, owners[i].key < key);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (owners[middle].key < key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == data->queues.count || owners[low].key != key)
 		return NULL;
 	return &data->queues.items[owners[low].queue];
@@ -57,16 +50,8 @@ static struct aux_queue *find_queue(struct perf_data *data, const struct owner *
 /* The last span that begins before the kernel's count of bytes `offset`; NULL if none. */
 static struct aux_span *span_before(const struct aux_queue *queue, uint64_t offset)
 {
-	size_t low = 0, high = queue->count;
+	size_t low = search_sorted(queue->count, i, queue->spans[i].trace_offset < offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (queue->spans[middle].trace_offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? &queue->spans[low - 1] : NULL;
 }
 

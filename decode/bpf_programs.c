@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "decode/base/error.h"
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 
 /* Before each program. */
@@ -102,17 +103,9 @@ struct bpf_function *bpf_programs_find(const struct bpf_programs *programs, uint
 				       size_t *count)
 {
 	struct bpf_function *functions = programs->functions.items;
-	size_t low = 0, high = programs->functions.count;
+	size_t low = search_sorted(programs->functions.count, i, functions[i].program < program);
 
 	*count = 0;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (functions[middle].program < program)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	while (low + *count < programs->functions.count &&
 	       functions[low + *count].program == program)
 		++*count;

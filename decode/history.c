@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 
 int history_add(struct history *history, uint64_t start, uint64_t end, uint64_t time)
@@ -46,17 +47,7 @@ static int make_borders(struct history *history)
 /* How many borders lie at or below `address`: cell n - 1 begins with the last of them. */
 static size_t borders_up_to(const struct history *history, uint64_t address)
 {
-	size_t low = 0, high = history->border_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (history->borders[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_sorted(history->border_count, i, history->borders[i] <= address);
 }
 
 /* The cells of an item: [*from, *to). */
@@ -137,22 +128,15 @@ struct history_view history_find(const struct history *history, uint64_t address
 	struct history_view view = { 0, 0, 0, UINT64_MAX, HISTORY_NONE, HISTORY_NONE };
 	const struct history_item *items = history->list.items;
 	size_t above = borders_up_to(history, address);
-	uint32_t low, high, begin;
+	uint32_t low, begin;
 
 	view.end = above < history->border_count ? history->borders[above] : 0;
 	if (!above || !history->held)
 		return view;
 	view.start = history->borders[above - 1];
-	low = begin = history->first[above - 1];
-	high = history->first[above];
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (items[history->held[middle]].time <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	begin = history->first[above - 1];
+	low = begin + (uint32_t)search_sorted(history->first[above] - begin, i,
+					      items[history->held[begin + i]].time <= time);
 	if (low > begin) {
 		view.item = history->held[low - 1];
 		view.from = items[view.item].time;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 
 /* Ends are exclusive and may be 2^64, written 0: the last byte is what can be compared. */
@@ -15,17 +16,7 @@ static uint64_t last_of(const struct image_piece *piece)
 /* The first piece whose last byte is at or after `address`. */
 static size_t lower_bound(const struct image *image, uint64_t address)
 {
-	size_t low = 0, high = image->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (last_of(&image->items[middle]) < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_sorted(image->count, i, last_of(&image->items[i]) < address);
 }
 
 /* Put `count` pieces in the place of those in [from, to). */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 
 enum { TOGETHER = 16 }; /* bytes: what is so close is one change */
@@ -38,17 +39,7 @@ int later_code_add(struct later_code *later, uint64_t address, const uint8_t *be
 /* The first change that ends behind `address`. */
 static size_t find(const struct later_code *later, uint64_t address)
 {
-	size_t low = 0, high = later->changes.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (later->changes.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_sorted(later->changes.count, i, later->changes.items[i].end <= address);
 }
 
 struct bytes later_code_find(const struct later_code *later, uint64_t address, size_t size)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 #include "decode/machine_parts.h"
 #include "decode/mapped_file.h"
@@ -130,17 +131,7 @@ const char *machines_note(const struct machines *machines, size_t index)
 /* Where the guest of this pid is or belongs. */
 static size_t guest_slot(const struct machines *machines, int32_t pid)
 {
-	size_t low = 0, high = machines->guest_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (machines->guests[middle]->pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_sorted(machines->guest_count, i, machines->guests[i]->pid < pid);
 }
 
 static struct machine *exact_guest(const struct machines *machines, int32_t pid)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 #include "decode/text_file.h"
 
@@ -100,16 +101,8 @@ int modules_load(const char *path, struct modules *ret, struct ptvm_error *error
 
 const struct module *modules_find(const struct modules *modules, uint64_t address)
 {
-	size_t low = 0, high = modules->count;
+	size_t low = search_sorted(modules->count, i, modules->items[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (modules->items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && address < modules->items[low - 1].end ? &modules->items[low - 1] : NULL;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "decode/base/error.h"
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 
 enum {
@@ -58,17 +59,7 @@ static bool is_below(const struct trail_event *event, uint32_t source, uint64_t 
 /* The first event of the trail at or behind a place. */
 static size_t find(const struct patch_trail *trail, uint32_t source, uint64_t position)
 {
-	size_t low = 0, high = trail->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (is_below(&trail->items[middle], source, position))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_sorted(trail->count, i, is_below(&trail->items[i], source, position));
 }
 
 /* Whether there is an event close to another: one at odds, or any. */

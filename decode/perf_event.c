@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 
 /* Attrs grow by 8 bytes with each new field; no kernel is anywhere near the limit. */
@@ -79,16 +80,8 @@ static int compare_ids(const void *a, const void *b)
 
 static struct perf_id *find(const struct perf_data *data, uint64_t id)
 {
-	size_t low = 0, high = data->ids.count;
+	size_t low = search_sorted(data->ids.count, i, data->ids.items[i].id < id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (data->ids.items[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < data->ids.count && data->ids.items[low].id == id ? &data->ids.items[low]
 								      : NULL;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 
 enum { MAX_DEPTH = 64 }; /* forks without exec in between that a lookup follows */
@@ -47,24 +48,21 @@ static int compare_pid(const void *a, const void *b, void *context)
 	return (left > right) - (left < right);
 }
 
+static bool is_up_to(const struct address_space *space, int32_t pid, uint64_t limit, bool by_time)
+{
+	uint64_t value = by_time ? space->from : space->order;
+
+	return space->pid < pid || (space->pid == pid && value <= limit);
+}
+
 /* How many entries of by_pid are not after (pid, limit), where limit is a time or an order. */
 static size_t count_up_to(const struct processes *processes, int32_t pid, uint64_t limit,
 			  bool by_time)
 {
-	size_t low = 0, high = processes->spaces.count;
+	const struct address_space *spaces = processes->spaces.items;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct address_space *space =
-			&processes->spaces.items[processes->by_pid[middle]];
-		uint64_t value = by_time ? space->from : space->order;
-
-		if (space->pid < pid || (space->pid == pid && value <= limit))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_sorted(processes->spaces.count, i,
+			     is_up_to(&spaces[processes->by_pid[i]], pid, limit, by_time));
 }
 
 /* The index of the last space of `pid` made not after `limit`, -1 if there is none. */

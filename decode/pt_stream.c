@@ -2,20 +2,14 @@
 
 #include <string.h>
 
+#include "decode/base/search.h"
 #include "decode/pt_packet.h"
 
 const struct aux_span *pt_span_at(const struct aux_queue *queue, uint64_t position)
 {
-	size_t low = 0, high = queue->count;
+	size_t low = search_sorted(queue->count, i,
+				   queue->spans[i].position + queue->spans[i].size <= position);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (queue->spans[middle].position + queue->spans[middle].size <= position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == queue->count)
 		return low ? &queue->spans[low - 1] : NULL;
 	return &queue->spans[low];

@@ -5,6 +5,7 @@
 
 #include "decode/aux_pages.h"
 #include "decode/base/cleanup.h"
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 #include "decode/perf_record.h"
 #include "decode/perf_sample.h"
@@ -247,20 +248,12 @@ static int compare_forks(const void *a, const void *b)
 /* The last name of `tid` before record `order`; NULL none. */
 static const char *name_before(const struct sideband *sideband, int32_t tid, size_t order)
 {
-	size_t low = 0, high = sideband->names.count;
+	const struct thread_name *names = sideband->names.items;
+	const size_t next = search_sorted(sideband->names.count, i,
+					  names[i].tid < tid ||
+						  (names[i].tid == tid && names[i].order < order));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct thread_name *name = &sideband->names.items[middle];
-
-		if (name->tid < tid || (name->tid == tid && name->order < order))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || sideband->names.items[low - 1].tid != tid)
-		return NULL;
-	return sideband->names.items[low - 1].name;
+	return next && names[next - 1].tid == tid ? names[next - 1].name : NULL;
 }
 
 /* A new thread is called as its parent, whose own name may come from a fork before. */
@@ -359,18 +352,11 @@ const struct switch_entry *sideband_switches(const struct sideband *sideband, in
 /* The first name behind those that a thread has had by a time. */
 static size_t names_until(const struct sideband *sideband, int32_t tid, uint64_t time_ns)
 {
-	size_t low = 0, high = sideband->names.count;
+	const struct thread_name *names = sideband->names.items;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct thread_name *name = &sideband->names.items[middle];
-
-		if (name->tid < tid || (name->tid == tid && name->time <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_sorted(sideband->names.count, i,
+			     names[i].tid < tid ||
+				     (names[i].tid == tid && names[i].time <= time_ns));
 }
 
 const char *sideband_comm(const struct sideband *sideband, int32_t pid, int32_t tid,
@@ -396,16 +382,9 @@ uint64_t sideband_comm_until(const struct sideband *sideband, int32_t tid, uint6
 
 int32_t sideband_pid_of(const struct sideband *sideband, int32_t tid)
 {
-	size_t low = 0, high = sideband->processes.count;
+	size_t low = search_sorted(sideband->processes.count, i,
+				   sideband->processes.items[i].tid <= tid);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (sideband->processes.items[middle].tid <= tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || sideband->processes.items[low - 1].tid != tid)
 		return tid ? -1 : 0;
 	return sideband->processes.items[low - 1].pid;
@@ -413,15 +392,5 @@ int32_t sideband_pid_of(const struct sideband *sideband, int32_t tid)
 
 size_t switches_settled(const struct switch_entry *switches, size_t count, uint64_t time_ns)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (switches[middle].settled <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_sorted(count, i, switches[i].settled <= time_ns);
 }

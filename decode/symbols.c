@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 
 enum { PAGE = 4096 };
@@ -38,17 +39,7 @@ static void merge(const struct symbol *a, const struct symbol *b, const struct s
 /* The first of `count` sorted symbols that starts after `start`. */
 static size_t upper_bound(const struct symbol *items, size_t count, uint64_t start)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (items[middle].start <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_sorted(count, i, items[i].start <= start);
 }
 
 /* Merge runs pairwise from `from` on until they are one. */
@@ -184,17 +175,9 @@ void symbols_clip(struct symbols *symbols, const struct image *image)
 
 const struct symbol *symbols_find(const struct symbols *symbols, uint64_t address)
 {
-	size_t low = 0, high = symbols->count;
+	size_t low = search_sorted(symbols->count, i, symbols->items[i].start <= address);
 	const struct symbol *symbol;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return NULL;
 	symbol = &symbols->items[low - 1];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 
 enum { MOST_WORDS = TRACE_POINT_WORDS + 2 * PT_OFFSETS_MAX };
@@ -151,17 +152,7 @@ bool trace_points_equal(const struct trace_points *points, size_t index,
 size_t trace_points_before(const struct trace_points *points, const struct time_conv *conv,
 			   uint64_t time_ns)
 {
-	size_t low = 0, high = points->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (time_conv_ns(conv, points->items[middle].tsc) < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_sorted(points->count, i, time_conv_ns(conv, points->items[i].tsc) < time_ns);
 }
 
 void trace_points_drop(struct trace_points *points)
