@@ -148,7 +148,7 @@ def test_commands_are_carried_out(where):
     assert recorder.returncode == 0 and "no such command: 'nonsense'" in errors and "1 snapshots" in errors, errors
 
 
-def main():
+def run_tests():
     tests = [(name[5:], test) for name, test in globals().items() if name.startswith("test_")]
     with tempfile.TemporaryDirectory() as where:
         probe = record(pathlib.Path(where), "-t", str(os.getpid()), "--duration", "50ms")
@@ -164,6 +164,13 @@ def main():
             except Exception as error:
                 print(f"not ok {number} - {name}")
                 print(f"# {type(error).__name__}: {error}".replace("\n", "\n# "))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as trees:
+        # Where the recorders' made-up machines are, which those that are killed leave behind.
+        os.environ["TMPDIR"] = trees
+        run_tests()
 
 
 main()
