@@ -23,8 +23,7 @@ bool build_id_find(struct bytes notes, struct build_id *ret)
 
 		if (type == NOTE_BUILD_ID && name.size == 4 && !memcmp(name.data, "GNU", 4) &&
 		    data.size == size && size && size <= sizeof(ret->bytes)) {
-			memcpy(ret->bytes, data.data, size);
-			ret->size = (uint8_t)size;
+			*ret = build_id_make(data.data, size);
 			return true;
 		}
 		at = data_at + align4(size);

@@ -22,21 +22,20 @@ static bool is_vdso(const struct dso *dso)
 static bool build_id_path(const struct dso *dso, const char *place, const char *suffix,
 			  char ret[PATH_MAX])
 {
-	char hex[2 * sizeof(dso->build_id) + 1];
+	char hex[2 * BUILD_ID_BYTES + 1];
 	int n;
 
-	if (dso->build_id_size < 2 || !place)
+	if (dso->build_id.size < 2 || !place)
 		return false;
-	for (size_t i = 0; i < dso->build_id_size; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", dso->build_id[i]);
+	for (size_t i = 0; i < dso->build_id.size; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", dso->build_id.bytes[i]);
 	n = snprintf(ret, PATH_MAX, "%s/.build-id/%.2s/%s%s", place, hex, hex + 2, suffix);
 	return n > 0 && n < PATH_MAX;
 }
 
 static bool has_build_id(const struct elf_file *file, const struct dso *dso)
 {
-	return file->build_id_size == dso->build_id_size &&
-	       !memcmp(file->build_id, dso->build_id, dso->build_id_size);
+	return !build_id_compare(&file->build_id, &dso->build_id);
 }
 
 /* Whether these bytes are the file that was mapped, as far as anyone can know. */
@@ -45,7 +44,7 @@ static bool is_same(const char *path, struct bytes bytes, const struct dso *dso)
 	struct elf_file file;
 	bool same;
 
-	if (!dso->build_id_size)
+	if (!dso->build_id.size)
 		return true;
 	same = !elf_file_read(path, bytes, &file, NULL) && has_build_id(&file, dso);
 	elf_file_close(&file);
@@ -105,7 +104,7 @@ static void find_vdso(struct dso *dso, const struct dso_places *places, char *no
 		return;
 	*note = '\0';
 	/* Another kernel's vDSO looks alike and is not: without a build id it is not used. */
-	if (dso->build_id_size && own.data && is_same(dso->name, own, dso))
+	if (dso->build_id.size && own.data && is_same(dso->name, own, dso))
 		dso->file = own;
 	else
 		(void)snprintf(note, size, "[vdso]: no copy with the traced build id");
@@ -158,10 +157,8 @@ static void read_symbols(struct dso *dso, const struct dso_places *places)
 	struct elf_file file;
 
 	if (!elf_file_read(dso->name, dso->file, &file, NULL)) {
-		if (!dso->build_id_size) {
-			memcpy(dso->build_id, file.build_id, sizeof(dso->build_id));
-			dso->build_id_size = file.build_id_size;
-		}
+		if (!dso->build_id.size)
+			dso->build_id = file.build_id;
 		if (elf_file_has_symtab(&file) || !read_debug_files(dso, places, &file))
 			(void)elf_file_symbols(&file, ELF_OFFSETS, &file, &dso->symbols);
 		(void)elf_plt_symbols(&file, &dso->symbols);

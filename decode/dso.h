@@ -7,12 +7,13 @@
 #include <stdint.h>
 
 #include "decode/base/bytes.h"
+#include "decode/build_id.h"
 #include "decode/symbols.h"
 
 struct dso {
-	const char *name; /* as perf prints it: the path, "[vdso]", "/tmp/perf-PID.map" */
-	uint8_t build_id[20], build_id_size; /* size 0: not known, nothing is checked */
-	bool is_anonymous;                   /* no file: what was mapped is nowhere to be found */
+	const char *name;         /* as perf prints it: the path, "[vdso]", "/tmp/perf-PID.map" */
+	struct build_id build_id; /* none: not known, nothing is checked */
+	bool is_anonymous;        /* no file: what was mapped is nowhere to be found */
 	atomic_bool is_loaded;
 	struct bytes file; /* empty: no code */
 	bool is_mapped;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "decode/base/vec.h"
-#include "decode/build_id.h"
 
 static int read_segments(struct elf_file *file)
 {
@@ -35,16 +34,6 @@ static int read_segments(struct elf_file *file)
 	return 0;
 }
 
-static void find_build_id(struct bytes notes, struct elf_file *ret)
-{
-	struct build_id id;
-
-	if (!build_id_find(notes, &id))
-		return;
-	memcpy(ret->build_id, id.bytes, id.size);
-	ret->build_id_size = id.size;
-}
-
 /* Debug files keep the note as a section, while their segments' bytes are gone. */
 static void read_build_id(struct elf_file *file)
 {
@@ -53,21 +42,23 @@ static void read_build_id(struct elf_file *file)
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section));) {
 		GElf_Shdr header;
 
-		if (!file->build_id_size && gelf_getshdr(section, &header) &&
+		if (!file->build_id.size && gelf_getshdr(section, &header) &&
 		    header.sh_type == SHT_NOTE)
-			find_build_id(bytes_slice(file->bytes, header.sh_offset, header.sh_size),
-				      file);
+			(void)build_id_find(
+				bytes_slice(file->bytes, header.sh_offset, header.sh_size),
+				&file->build_id);
 	}
 	if (elf_getphdrnum(file->elf, &count))
 		return;
-	for (size_t i = 0; i < count && !file->build_id_size; i++) {
+	for (size_t i = 0; i < count && !file->build_id.size; i++) {
 		GElf_Phdr header;
 
 		if (!gelf_getphdr(file->elf, (int)i, &header))
 			return;
 		if (header.p_type == PT_NOTE)
-			find_build_id(bytes_slice(file->bytes, header.p_offset, header.p_filesz),
-				      file);
+			(void)build_id_find(
+				bytes_slice(file->bytes, header.p_offset, header.p_filesz),
+				&file->build_id);
 	}
 }
 

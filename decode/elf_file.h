@@ -7,6 +7,7 @@
 
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
+#include "decode/build_id.h"
 #include "decode/symbols.h"
 
 /** A loadable segment; its bytes lie within the file. */
@@ -27,9 +28,9 @@ struct elf_file {
 		struct elf_segment *items;
 		size_t count, room;
 	} segments;
-	uint16_t type;                       /* ET_EXEC and so on */
-	uint8_t build_id[20], build_id_size; /* size 0: none */
-	size_t cut_segments;                 /* not wholly in the file, or above ELF_MAX_SEGMENTS */
+	uint16_t type; /* ET_EXEC and so on */
+	struct build_id build_id;
+	size_t cut_segments; /* not wholly in the file, or above ELF_MAX_SEGMENTS */
 };
 
 /**

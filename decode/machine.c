@@ -206,42 +206,29 @@ const struct named_range *named_ranges_find(const struct named_ranges *ranges, u
 	return range->name ? range : NULL;
 }
 
-static int compare_dso(const struct dso *dso, const char *name, const uint8_t *build_id,
-		       uint8_t size)
+static int compare_dso(const struct dso *dso, const char *name, const struct build_id *build_id)
 {
 	int r = strcmp(dso->name, name);
 
-	if (!r)
-		r = dso->build_id_size - size;
-	return r ? r : memcmp(dso->build_id, build_id, size);
+	return r ? r : build_id_compare(&dso->build_id, build_id);
 }
 
-struct dso *machine_dso(struct machine *machine, const char *name, const uint8_t *build_id,
-			uint8_t size)
+struct dso *machine_dso(struct machine *machine, const char *name, const struct build_id *build_id)
 {
-	size_t low = 0, high = machine->dsos.count;
+	size_t at = search_sorted(machine->dsos.count, i,
+				  compare_dso(machine->dsos.items[i], name, build_id) < 0);
 	struct dso *dso;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int r = compare_dso(machine->dsos.items[middle], name, build_id, size);
-
-		if (!r)
-			return machine->dsos.items[middle];
-		if (r < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	if (at < machine->dsos.count && !compare_dso(machine->dsos.items[at], name, build_id))
+		return machine->dsos.items[at];
 	dso = arena_alloc(&machine->names, sizeof(*dso));
 	if (!dso || !vec_push(&machine->dsos, NULL))
 		return NULL;
 	dso->name = name;
-	memcpy(dso->build_id, build_id, size);
-	dso->build_id_size = size;
-	memmove(machine->dsos.items + low + 1, machine->dsos.items + low,
-		(machine->dsos.count - 1 - low) * sizeof(*machine->dsos.items));
-	machine->dsos.items[low] = dso;
+	dso->build_id = *build_id;
+	memmove(machine->dsos.items + at + 1, machine->dsos.items + at,
+		(machine->dsos.count - 1 - at) * sizeof(*machine->dsos.items));
+	machine->dsos.items[at] = dso;
 	return dso;
 }
 

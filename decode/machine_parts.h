@@ -76,10 +76,8 @@ int named_ranges_add(struct named_ranges *ranges, uint64_t start, uint64_t end, 
 const struct named_range *named_ranges_find(const struct named_ranges *ranges, uint64_t address,
 					    uint64_t time);
 
-/** The one of this name and build id (size 0: unknown), made when it is new; NULL when memory is
- * out. */
-struct dso *machine_dso(struct machine *machine, const char *name, const uint8_t *build_id,
-			uint8_t size);
+/** The one of this name and build id, made when it is new; NULL when memory is out. */
+struct dso *machine_dso(struct machine *machine, const char *name, const struct build_id *build_id);
 
 /** The machine of a guest by exact pid, made when it is new; NULL when memory is out. */
 struct machine *machines_guest_add(struct machines *machines, int32_t pid);

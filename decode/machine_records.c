@@ -255,14 +255,12 @@ static void add_build_id(const struct reader *reader, struct perf_mmap *map)
 	struct perf_build_id wanted = { .filename = map->filename };
 	const struct perf_build_id *key = &wanted, **found;
 
-	if (map->build_id_size)
+	if (map->build_id.size)
 		return;
 	found = bsearch(&key, reader->build_ids, reader->build_id_count, sizeof(*reader->build_ids),
 			compare_build_ids);
-	if (!found || (*found)->id_size > sizeof(map->build_id))
-		return;
-	memcpy(map->build_id, (*found)->id, sizeof(map->build_id));
-	map->build_id_size = (*found)->id_size;
+	if (found)
+		map->build_id = (*found)->id;
 }
 
 /* perf's name for what is not a file: code made at run time, described by /tmp/perf-PID.map. */
@@ -295,7 +293,7 @@ static int read_user_map(struct reader *reader, const struct perf_record *record
 	name = user_name(host, &map);
 	if (!name)
 		return -PTVM_NO_MEMORY;
-	dso = machine_dso(host, name, map.build_id, map.build_id_size);
+	dso = machine_dso(host, name, &map.build_id);
 	if (!dso)
 		return -PTVM_NO_MEMORY;
 	dso->is_anonymous = name != map.filename;

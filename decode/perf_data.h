@@ -10,6 +10,7 @@
 #include "decode/base/arena.h"
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
+#include "decode/build_id.h"
 #include "decode/pt_config.h"
 
 enum perf_record_type {
@@ -117,7 +118,7 @@ struct perf_record {
 struct perf_build_id {
 	uint16_t cpumode; /* 1 kernel, 2 user, 4 guest kernel, 5 guest user */
 	int32_t pid;      /* -1 host, 0 default guest, otherwise the machine */
-	uint8_t id[20], id_size;
+	struct build_id id;
 	const char *filename;
 };
 

@@ -80,7 +80,7 @@ static int read_u64s(struct bytes payload, uint64_t *first, uint64_t *second)
 
 int perf_build_id_read(struct perf_data *data, struct bytes entry)
 {
-	enum { HEADER = 8, PID = 8, ID = 12, NAME = 36, HAS_SIZE = 1 << 15 };
+	enum { PID = 8, ID = 12, SIZE = 32, NAME = 36, HAS_SIZE = 1 << 15 };
 	struct perf_build_id build_id = { 0 };
 	uint64_t misc, size, pid;
 
@@ -90,10 +90,8 @@ int perf_build_id_read(struct perf_data *data, struct bytes entry)
 	(void)bytes_read(entry, PID, 4, &pid);
 	build_id.cpumode = misc & 7;
 	build_id.pid = (int32_t)(uint32_t)pid;
-	build_id.id_size = misc & HAS_SIZE ? entry.data[ID + 20] : 20;
-	if (build_id.id_size > 20)
-		build_id.id_size = 20;
-	memcpy(build_id.id, entry.data + ID, 20);
+	build_id.id =
+		build_id_make(entry.data + ID, misc & HAS_SIZE ? entry.data[SIZE] : BUILD_ID_BYTES);
 	build_id.filename = copy_text(data, entry.data + NAME, size - NAME);
 	if (!build_id.filename || !vec_push(&data->build_ids, build_id))
 		return -PTVM_NO_MEMORY;

@@ -45,10 +45,8 @@ static const char *text_at(const struct perf_record *record, uint32_t offset)
 static void read_mmap2(const struct perf_record *record, struct perf_mmap *ret)
 {
 	if (record->misc & PERF_MISC_MMAP_BUILD_ID) {
-		uint8_t size = record->data[HEADER + 32];
-
-		ret->build_id_size = size > 20 ? 20 : size;
-		memcpy(ret->build_id, record->data + HEADER + 36, 20);
+		ret->build_id =
+			build_id_make(record->data + HEADER + 36, record->data[HEADER + 32]);
 	} else {
 		ret->major = u32_at(record, 32);
 		ret->minor = u32_at(record, 36);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "decode/build_id.h"
 #include "decode/perf_data.h"
 
 /** Bits of `misc`. */
@@ -28,7 +29,7 @@ struct perf_mmap {
 	uint32_t protection, flags; /* MMAP2 only */
 	uint32_t major, minor;      /* of the device; MMAP2 without build id */
 	uint64_t inode, generation;
-	uint8_t build_id[20], build_id_size; /* size 0: none */
+	struct build_id build_id;
 	const char *filename;
 };
 

@@ -30,8 +30,8 @@ static uint32_t half(struct bytes body, uint64_t index)
 static void print_build_id(const struct perf_mmap *map, FILE *out)
 {
 	(void)fputs(" <", out);
-	for (unsigned i = 0; i < map->build_id_size; i++)
-		(void)fprintf(out, "%02x", map->build_id[i]);
+	for (unsigned i = 0; i < map->build_id.size; i++)
+		(void)fprintf(out, "%02x", map->build_id.bytes[i]);
 	(void)fputs(">]:", out);
 }
 

@@ -79,10 +79,8 @@ static struct build_id read_elf(struct bytes bytes)
 	struct build_id id = { .size = 0 };
 	struct elf_file elf;
 
-	if (!elf_file_read("", bytes, &elf, NULL)) {
-		id.size = elf.build_id_size;
-		memcpy(id.bytes, elf.build_id, id.size);
-	}
+	if (!elf_file_read("", bytes, &elf, NULL))
+		id = elf.build_id;
 	elf_file_close(&elf);
 	return id;
 }

@@ -50,12 +50,27 @@ static void an_id_that_is_too_long_is_none(void **state)
 	assert_false(build_id_find((struct bytes){ made, sizeof(made) }, &id));
 }
 
+static void ids_are_the_same_by_size_and_bytes(void **state)
+{
+	uint8_t bytes[BUILD_ID_BYTES + 4] = { 1, 2, 3 };
+	struct build_id id = build_id_make(bytes, 3), longer = build_id_make(bytes, 4);
+
+	assert_int_equal(build_id_compare(&id, &id), 0);
+	assert_true(build_id_compare(&id, &longer) < 0);
+	assert_true(build_id_compare(&longer, &id) > 0);
+	bytes[2] = 4;
+	longer = build_id_make(bytes, 3);
+	assert_true(build_id_compare(&id, &longer) < 0);
+	assert_int_equal(build_id_make(bytes, sizeof(bytes)).size, BUILD_ID_BYTES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_note_is_found_behind_others),
 		cmocka_unit_test(notes_that_are_cut_have_none),
 		cmocka_unit_test(an_id_that_is_too_long_is_none),
+		cmocka_unit_test(ids_are_the_same_by_size_and_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

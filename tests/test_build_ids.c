@@ -119,9 +119,9 @@ static void assert_id(const struct bench *bench, size_t i, uint16_t cpumode, pid
 	assert_int_equal(found->cpumode, cpumode);
 	assert_int_equal(found->pid, pid);
 	assert_string_equal(found->filename, name);
-	assert_int_equal(found->id_size, 4);
-	assert_int_equal(found->id[0], id);
-	assert_int_equal(found->id[3], id);
+	assert_int_equal(found->id.size, 4);
+	assert_int_equal(found->id.bytes[0], id);
+	assert_int_equal(found->id.bytes[3], id);
 }
 
 static void the_host_has_a_kernel_and_modules(void **state)

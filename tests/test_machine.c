@@ -462,7 +462,7 @@ static void a_child_has_its_parents_maps_until_it_execs(void **state)
 static void a_file_with_another_build_id_is_not_used(void **state)
 {
 	struct fixture *fixture = *state;
-	struct perf_build_id id = { .cpumode = USER, .pid = -1, .id = { 1, 2, 3 }, .id_size = 20 };
+	struct perf_build_id id = { .cpumode = USER, .pid = -1, .id = { { 1, 2, 3 }, 20 } };
 	char path[100];
 
 	write_text(fixture, "program", "0123456789");
