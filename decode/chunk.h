@@ -13,6 +13,7 @@
 struct print_run {
 	uint64_t time_ns;
 	size_t end;
+	size_t record; /* 0; or these are no lines but the sample_origin of record number - 1 */
 };
 
 struct print_runs {

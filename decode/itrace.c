@@ -32,18 +32,6 @@ void itrace_default(struct itrace *ret)
 	};
 }
 
-/* What a letter stands for that perf has and ptvm does not; NULL for all others. */
-static const char *not_there_yet(char letter)
-{
-	switch (letter) {
-	case 'G': return "call chains of other events";
-	case 'L': return "last branches of other events";
-	case 'o': return "events recorded by way of the trace";
-	case 'y': return "cycles";
-	default: return NULL;
-	}
-}
-
 static void skip_separators(const char **text)
 {
 	*text += strspn(*text, " ,");
@@ -99,7 +87,7 @@ static int read_period(const char **text, struct itrace *itrace)
 	return read_unit(text, itrace);
 }
 
-/* The number behind g or l, which may be missing. */
+/* The number behind g, l, G or L, which may be missing. */
 static int read_size(const char **text, unsigned missing, unsigned *ret)
 {
 	enum { MOST = 1024 };
@@ -170,6 +158,8 @@ static int read_letter(const char **text, struct itrace *itrace, uint32_t *witho
 	case 'd': return read_flags(text, &without_logs);
 	case 'g': return read_size(text, CHAIN, &itrace->chain);
 	case 'l': return read_size(text, LAST_BRANCHES, &itrace->last_branches);
+	case 'G': return read_size(text, CHAIN, &itrace->samples.calls);
+	case 'L': return read_size(text, LAST_BRANCHES, &itrace->samples.branches);
 	case 's': *text += strspn(*text, " "); return read_number(text, &itrace->skip);
 	default: return plain_letter(letter, itrace) ? 0 : -PTVM_BAD_USAGE;
 	}
@@ -180,11 +170,11 @@ static int read_letters(const char *text, struct itrace *itrace, struct ptvm_err
 	uint32_t without_errors = 0;
 
 	for (const char *p = text; *p;) {
-		const char *letter = p, *missing = not_there_yet(*p);
+		const char *letter = p;
 
-		if (missing)
+		if (*p == 'o')
 			return ptvm_fail(error, PTVM_BAD_USAGE,
-					 "--itrace: '%c' (%s) is not there yet", *p, missing);
+					 "--itrace: 'o' (PEBS by way of the trace) is not there");
 		if (read_letter(&p, itrace, &without_errors) < 0)
 			return ptvm_fail(error, PTVM_BAD_USAGE,
 					 "invalid argument of --itrace: '%s'", letter);

@@ -165,8 +165,7 @@ static unsigned follow_calls(struct printer *printer, uint64_t to)
 	if (!stack)
 		return 0;
 	/* one between host and guest is told whole */
-	if (printer->config->itrace.last_branches &&
-	    (!(line->flags & (SAMPLE_VMENTRY | SAMPLE_VMEXIT)) || (line->from.ip && to)))
+	if (!(line->flags & (SAMPLE_VMENTRY | SAMPLE_VMEXIT)) || (line->from.ip && to))
 		print_origin_branch(printer, &branch, line->flags);
 	call_stack_follow(stack, line->flags, line->from.ip, next, to);
 	return stack->depth + !!(line->flags & SAMPLE_RETURN); /* it is popped already */

@@ -1,7 +1,13 @@
 #include "decode/print_origin.h"
 
+#include "decode/base/vec.h"
+#include "decode/perf_data.h"
+#include "decode/perf_sample.h"
+#include "decode/print_branch.h"
 #include "decode/print_line.h"
+#include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
+#include "decode/sample_line.h"
 
 static bool has_chain(const struct print_config *config)
 {
@@ -89,22 +95,77 @@ void print_add_origin(struct printer *printer, const struct code_space *space, u
 	if (!config->itrace.last_branches || !(config->fields & FIELD_BRSTACK))
 		return;
 	branches = call_stacks_branches(&printer->calls, printer->tid);
-	for (unsigned i = 0; branches && i < branches->count; i++)
+	for (unsigned i = 0; branches && i < branches->count && i < config->itrace.last_branches;
+	     i++)
 		add_branch(printer, last_branch(branches, i));
+}
+
+/* How many branches to keep of each thread. */
+static unsigned branches_kept(const struct itrace *itrace)
+{
+	unsigned kept = itrace->samples.branches;
+
+	kept += kept ? ORIGIN_BRANCHES_SINCE : 0;
+	return kept > itrace->last_branches ? kept : itrace->last_branches;
 }
 
 void print_origin_branch(struct printer *printer, const struct branch_entry *branch, uint32_t flags)
 {
+	unsigned kept = branches_kept(&printer->config->itrace);
 	struct branch_entry entry = *branch;
 	struct last_branches *branches;
 
-	if (!printer->config->itrace.last_branches)
+	if (!kept)
 		return;
 	entry.flags |= flags & SAMPLE_TX_ABORT ? BRANCH_ENTRY_ABORT : 0;
 	entry.flags |= flags & SAMPLE_IN_TX ? BRANCH_ENTRY_IN_TX : 0;
 	branches = call_stacks_branches(&printer->calls, printer->tid);
 	if (branches)
-		last_branches_add(branches, printer->config->itrace.last_branches, entry);
+		last_branches_add(branches, kept, entry);
+}
+
+static bool is_of_queue(const struct aux_queue *queue, const struct perf_record *record)
+{
+	return record->type == PERF_SAMPLE &&
+	       (queue->cpu >= 0 ? record->cpu == queue->cpu : record->tid == queue->tid);
+}
+
+static void add_sample(struct printer *printer, size_t number)
+{
+	const struct print_config *config = printer->config;
+	const struct perf_record *record = &config->data->records.items[number];
+	struct text *out = &printer->out;
+	size_t start = out->size;
+	struct perf_sample sample;
+
+	if (!sample_read(config->data, record, &sample))
+		return;
+	sample_origin_add(out, &config->itrace.samples, sample.ip,
+			  call_stack_of(&printer->calls, record->tid, sample_in_guest(record)),
+			  call_stacks_branches(&printer->calls, record->tid));
+	if (out->size > start &&
+	    !vec_push(&printer->runs, (struct print_run){ record->time, out->size, number + 1 }))
+		out->failed = true;
+}
+
+void print_origin_of_samples(struct printer *printer, uint64_t until_ns)
+{
+	enum { MOST_BYTES = 4 << 20 }; /* where the trace has a long gap; they all tell the same */
+	const struct perf_data *data = printer->config->data;
+	size_t *next = &printer->next_record;
+
+	print_branch_settle(printer);
+	prefix_end_run(printer);
+	for (; *next < data->records.count; ++*next) {
+		const struct perf_record *record = &data->records.items[*next];
+
+		if (record->time > until_ns)
+			break;
+		if (is_of_queue(printer->queue, record) && printer->out.size < MOST_BYTES)
+			add_sample(printer, *next);
+	}
+	printer->record_ns =
+		*next < data->records.count ? data->records.items[*next].time : UINT64_MAX;
 }
 
 void print_origin_lost(struct printer *printer)

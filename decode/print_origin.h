@@ -17,5 +17,8 @@ void print_add_origin(struct printer *printer, const struct code_space *space, u
 void print_origin_branch(struct printer *printer, const struct branch_entry *branch,
 			 uint32_t flags);
 
+/** Leave what led to the queue's samples up to a time, which is the next, for their lines. */
+void print_origin_of_samples(struct printer *printer, uint64_t until_ns);
+
 /** What comes next does not follow on what was before. */
 void print_origin_lost(struct printer *printer);

@@ -190,10 +190,10 @@ static void end_run(struct printer *printer)
 	struct print_runs *runs = &printer->runs;
 	struct print_run *last = runs->count ? &runs->items[runs->count - 1] : NULL;
 
-	if (last && last->time_ns == printer->run_ns)
+	if (last && last->time_ns == printer->run_ns && !last->record)
 		last->end = printer->out.size;
 	else if (printer->out.size > (last ? last->end : 0) &&
-		 !vec_push(runs, (struct print_run){ printer->run_ns, printer->out.size }))
+		 !vec_push(runs, (struct print_run){ printer->run_ns, printer->out.size, 0 }))
 		printer->out.failed = true;
 }
 

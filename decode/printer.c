@@ -35,6 +35,15 @@ static uint64_t period_ticks(const struct print_config *config)
 	return power_of_two(period);
 }
 
+/* Without times nothing tells when samples were taken. */
+static bool wants_origins(const struct print_config *config)
+{
+	const struct origin_limits *limits = &config->itrace.samples;
+
+	return (limits->calls || limits->branches) && config->data && config->pt->conv.valid &&
+	       !config->timeless;
+}
+
 void printer_init(struct printer *printer, const struct print_config *config,
 		  const struct aux_queue *queue, const struct flow_code *where)
 {
@@ -46,6 +55,7 @@ void printer_init(struct printer *printer, const struct print_config *config,
 	printer->skip = config->itrace.skip;
 	printer->until_sample = config->itrace.period;
 	printer->period_ticks = period_ticks(config);
+	printer->record_ns = wants_origins(config) ? 0 : UINT64_MAX;
 }
 
 void printer_free(struct printer *printer)
@@ -443,6 +453,8 @@ static void take_end_async(struct printer *printer, uint64_t ip)
 
 static void take_time(struct printer *printer, const struct flow_item *item)
 {
+	uint64_t time_ns = item->value;
+
 	if (item->count)
 		settle_branch(printer); /* these cycles came after it */
 	printer->cycles_due |= item->count > 0;
@@ -451,11 +463,13 @@ static void take_time(struct printer *printer, const struct flow_item *item)
 	if (item->value == printer->tsc || printer->config->timeless)
 		return;
 	settle_branch(printer);
+	if (printer->config->pt->conv.valid)
+		time_ns = time_conv_ns(&printer->config->pt->conv, item->value);
+	if (time_ns >= printer->record_ns)
+		print_origin_of_samples(printer, time_ns);
 	printer->tsc = item->value;
 	printer->since_time = 0;
-	printer->time_ns = printer->config->pt->conv.valid
-				   ? time_conv_ns(&printer->config->pt->conv, item->value)
-				   : item->value;
+	printer->time_ns = time_ns;
 	printer->stale = true;
 }
 

@@ -51,8 +51,10 @@ struct print_config {
 /** Whether all branches must be followed, for the lines of others. */
 static inline bool follows_branches(const struct print_config *config)
 {
-	return config->fields & FIELD_CALLINDENT || config->itrace.chain ||
-	       config->itrace.last_branches;
+	const struct itrace *itrace = &config->itrace;
+
+	return config->fields & FIELD_CALLINDENT || itrace->chain || itrace->last_branches ||
+	       itrace->samples.calls || itrace->samples.branches;
 }
 
 enum { BRANCH_LEADS = 16 };
@@ -139,6 +141,8 @@ struct printer {
 	bool have_context;      /* the context was told, not made up */
 	uint64_t gaps[GAP_KINDS];
 	uint64_t skip; /* events still to be left out (--itrace=s) */
+	size_t next_record; /* that may be a sample whose origin is wanted */
+	uint64_t record_ns; /* its time, or before it; UINT64_MAX: none is wanted */
 	uint64_t lines;
 };
 

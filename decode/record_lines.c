@@ -88,17 +88,15 @@ static void add_line(struct record_lines *lines, const struct perf_record *recor
 		text_add(&lines->text, lines->words, lines->words_size);
 }
 
-/* False where it turns out that there is none. */
-static bool make_line(struct record_lines *lines, const struct perf_record *record)
+void record_lines_make(struct record_lines *lines, const struct sample_origin *origin)
 {
+	const struct perf_record *record = &lines->config->data->records.items[lines->next - 1];
+
 	lines->text.size = 0;
-	if (record->type != PERF_SAMPLE)
+	if (record->type == PERF_SAMPLE)
+		sample_line_add(&lines->text, lines->config, record, origin, &lines->points);
+	else
 		add_line(lines, record);
-	else if (!sample_line_add(&lines->text, lines->config, record, &lines->points))
-		return false;
-	/* without times in the trace, its lines come after all records */
-	lines->time_ns = lines->config->timeless ? 0 : record->time;
-	return true;
 }
 
 void record_lines_next(struct record_lines *lines)
@@ -109,8 +107,11 @@ void record_lines_next(struct record_lines *lines)
 	while (lines->stream && lines->next < data->records.count) {
 		const struct perf_record *record = &data->records.items[lines->next++];
 
-		if (is_wanted(lines->config, record) && make_line(lines, record))
-			return;
+		if (!is_wanted(lines->config, record))
+			continue;
+		/* without times in the trace, its lines come after all records */
+		lines->time_ns = lines->config->timeless ? 0 : record->time;
+		return;
 	}
 }
 

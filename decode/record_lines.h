@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "decode/printer.h"
+#include "decode/sample_origin.h"
 #include "decode/text.h"
 #include "decode/tracepoint_text.h"
 
@@ -19,19 +20,26 @@ enum {
 
 struct record_lines {
 	const struct print_config *config;
-	size_t next; /* in the recording's records */
+	size_t next; /* in the recording's records, of the one after the present one */
 	char *words; /* of the stream */
 	size_t words_size;
 	FILE *stream; /* NULL: no records are wanted */
 	struct text text;
 	struct tracepoint_text points;
-	uint64_t time_ns; /* of the line in `text`; UINT64_MAX when there is none */
+	uint64_t time_ns; /* of the present one; UINT64_MAX when there is none */
 };
 
-/** Make the first line. Returns 0 or -PTVM_NO_MEMORY; record_lines_free() in any case. */
+/** Go to the first record that may be a line. Returns 0 or -PTVM_NO_MEMORY; record_lines_free() in any case. */
 int record_lines_init(struct record_lines *lines, const struct print_config *config);
 
-/** Make the next line. */
+/** Go to the next one. */
 void record_lines_next(struct record_lines *lines);
+
+/**
+ * Make the line of the present one; `text` is empty where it turns out that there is none.
+ *
+ * @origin  of a sample; empty where nothing is known
+ */
+void record_lines_make(struct record_lines *lines, const struct sample_origin *origin);
 
 void record_lines_free(struct record_lines *lines);

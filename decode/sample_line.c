@@ -4,13 +4,12 @@
 #include "decode/block_text.h"
 #include "decode/last_branches.h"
 #include "decode/perf_record.h"
-#include "decode/perf_sample.h"
 #include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 #include "decode/x86_insn.h"
 
 /* As perf: deeper chains are cut off (PERF_MAX_STACK_DEPTH). */
-enum { MOST_CALLS = 127, BRANCH_SIZE = 24 };
+enum { MOST_CALLS = 127 };
 
 /* Addresses from here on are none, but say whose those are that follow (PERF_CONTEXT_*). */
 static const uint64_t context_first = -(uint64_t)4095;
@@ -23,6 +22,7 @@ struct sample_line {
 	struct machine *machine; /* NULL: a guest that nothing is known of */
 	uint32_t fields;
 	bool has_chain;
+	bool sides_told; /* flags of branches say which ends are in the guest */
 	struct text *text;
 };
 
@@ -43,18 +43,36 @@ bool sample_is_expected(const struct perf_event *event)
 	return !event->is_pt && (event->type != SOFTWARE || event->config != DUMMY);
 }
 
+const struct perf_event *sample_read(const struct perf_data *data, const struct perf_record *record,
+				     struct perf_sample *ret)
+{
+	const struct perf_id *id = perf_data_id(data, record->id);
+	struct bytes body = { record->data + 8, record->size - (size_t)8 };
+	const struct perf_event *event;
+
+	if (!data->events.count)
+		return NULL;
+	event = &data->events.items[id ? id->event : 0];
+	return event->is_pt || perf_sample_read(event, body, ret) ? NULL : event;
+}
+
+bool sample_in_guest(const struct perf_record *record)
+{
+	unsigned mode = record->misc & PERF_MISC_CPUMODE;
+
+	return mode == PERF_CPUMODE_GUEST_KERNEL || mode == PERF_CPUMODE_GUEST_USER;
+}
+
 /* A guest's threads are not known, but by the number of the vCPU's. */
 static void find_owner(struct sample_line *line, const struct perf_record *record)
 {
 	const struct print_config *config = line->config;
-	unsigned mode = record->misc & PERF_MISC_CPUMODE;
 	struct prefix_owner *owner = &line->owner;
 
 	*owner = (struct prefix_owner){ .pid = record->pid,
 					.tid = record->tid,
 					.time_ns = record->time,
-					.in_guest = mode == PERF_CPUMODE_GUEST_KERNEL ||
-						    mode == PERF_CPUMODE_GUEST_USER };
+					.in_guest = sample_in_guest(record) };
 	if (owner->in_guest) {
 		line->machine = machines_guest(config->machines, owner->pid);
 	} else {
@@ -162,6 +180,8 @@ static void add_chain(struct sample_line *line)
 	struct bytes chain = line->sample.callchain;
 
 	text_putc(line->text, '\n');
+	if (!chain.size)
+		add_call(line, line->sample.ip);
 	if (!is_sound(chain))
 		return;
 	for (size_t at = 0, calls = 0; at + 8 <= chain.size && calls < MOST_CALLS; at += 8) {
@@ -174,25 +194,35 @@ static void add_chain(struct sample_line *line)
 	}
 }
 
+static const char *dso_of(const struct sample_line *line, uint64_t ip, bool in_guest)
+{
+	const struct machines *machines = line->config->machines;
+	struct machine *machine = line->machine;
+	struct symbol_view symbol = { 0 };
+
+	if (line->sides_told)
+		machine = in_guest ? machines_guest(machines, line->owner.pid) : machines->host;
+	if (machine && ip)
+		machine_symbol(machine, line->owner.pid, ip, line->owner.time_ns, &symbol);
+	return symbol.dso;
+}
+
 static void add_branches(struct sample_line *line)
 {
+	enum { SIZE = ORIGIN_BRANCH_BYTES };
 	struct bytes left = line->sample.branches;
 
-	for (; left.size >= BRANCH_SIZE; left = bytes_slice(left, BRANCH_SIZE, left.size)) {
+	for (; left.size >= SIZE; left = bytes_slice(left, SIZE, left.size)) {
 		const struct branch_entry entry = { load_le(left.data, 8),
 						    load_le(left.data + 8, 8),
 						    load_le(left.data + 16, 8) };
-		struct symbol_view from = { 0 }, to = { 0 };
+		const char *dsos[2];
 
-		if (line->machine) {
-			machine_symbol(line->machine, line->owner.pid, entry.from,
-				       line->owner.time_ns, &from);
-			machine_symbol(line->machine, line->owner.pid, entry.to,
-				       line->owner.time_ns, &to);
+		if (line->fields & FIELD_DSO) {
+			dsos[0] = dso_of(line, entry.from, entry.flags & ORIGIN_FROM_GUEST);
+			dsos[1] = dso_of(line, entry.to, entry.flags & ORIGIN_TO_GUEST);
 		}
-		branch_entry_text(line->text, &entry,
-				  line->fields & FIELD_DSO ? (const char *[]){ from.dso, to.dso }
-							   : NULL);
+		branch_entry_text(line->text, &entry, line->fields & FIELD_DSO ? dsos : NULL);
 	}
 }
 
@@ -228,37 +258,54 @@ static void add_place(struct sample_line *line)
 	add_symbol(line, line->sample.ip);
 }
 
-bool sample_line_add(struct text *text, const struct print_config *config,
-		     const struct perf_record *record, struct tracepoint_text *points)
+/* What was recorded with the sample goes before what the trace tells. */
+static void take_origin(struct sample_line *line, const struct sample_origin *origin)
 {
-	const struct perf_id *id = perf_data_id(config->data, record->id);
-	struct sample_line line = { .config = config, .text = text };
-	struct bytes body = { record->data + 8, record->size - (size_t)8 };
-	const struct perf_event *event;
+	bool shows_calls = line->event->sample_type & PERF_SAMPLE_CALLCHAIN;
 
-	if (!config->data->events.count)
-		return false;
-	event = line.event = &config->data->events.items[id ? id->event : 0];
-	line.fields = config->sample_fields[sample_kind(event)];
-	if (event->is_pt || perf_sample_read(event, body, &line.sample))
-		return false;
+	if (line->config->itrace.samples.calls && !shows_calls) {
+		line->sample.callchain = origin->calls;
+		shows_calls = true;
+	}
+	line->has_chain = shows_calls && line->fields & FIELD_IP;
+	if (!(line->event->sample_type & PERF_SAMPLE_BRANCH_STACK)) {
+		line->sample.branches = origin->branches;
+		line->sides_told = true;
+	}
+}
+
+static void add_fields(struct sample_line *line, const struct perf_record *record,
+		       struct tracepoint_text *points)
+{
+	add_prefix(line);
+	add_event(line);
+	if (line->fields & FIELD_TRACE && sample_kind(line->event) == EVENT_TRACEPOINT &&
+	    line->sample.raw.size)
+		tracepoint_text_add(points, line->event->config, line->sample.cpu, record->time,
+				    line->sample.raw, line->text);
+	if (line->fields & FIELD_ADDR)
+		add_address(line);
+	if (line->fields & FIELD_IP)
+		add_place(line);
+	if (line->fields & FIELD_BRSTACK)
+		add_branches(line);
+	add_insn(line);
+	text_putc(line->text, '\n');
+}
+
+void sample_line_add(struct text *text, const struct print_config *config,
+		     const struct perf_record *record, const struct sample_origin *origin,
+		     struct tracepoint_text *points)
+{
+	struct sample_line line = { .config = config, .text = text };
+
+	line.event = sample_read(config->data, record, &line.sample);
+	if (!line.event)
+		return;
+	line.fields = config->sample_fields[sample_kind(line.event)];
 	find_owner(&line, record);
 	if (!is_wanted(&line))
-		return false;
-	line.has_chain = line.fields & FIELD_IP && event->sample_type & PERF_SAMPLE_CALLCHAIN;
-	add_prefix(&line);
-	add_event(&line);
-	if (line.fields & FIELD_TRACE && sample_kind(event) == EVENT_TRACEPOINT &&
-	    line.sample.raw.size)
-		tracepoint_text_add(points, event->config, line.sample.cpu, record->time,
-				    line.sample.raw, text);
-	if (line.fields & FIELD_ADDR)
-		add_address(&line);
-	if (line.fields & FIELD_IP)
-		add_place(&line);
-	if (line.fields & FIELD_BRSTACK)
-		add_branches(&line);
-	add_insn(&line);
-	text_putc(text, '\n');
-	return true;
+		return;
+	take_origin(&line, origin);
+	add_fields(&line, record, points);
 }

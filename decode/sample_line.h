@@ -4,7 +4,9 @@
 
 #include <stdbool.h>
 
+#include "decode/perf_sample.h"
 #include "decode/printer.h"
+#include "decode/sample_origin.h"
 #include "decode/text.h"
 #include "decode/tracepoint_text.h"
 
@@ -15,9 +17,18 @@ enum event_kind sample_kind(const struct perf_event *event);
  */
 bool sample_is_expected(const struct perf_event *event);
 
+/** Read a SAMPLE. Returns its event; NULL where that is the trace, or it cannot be read. */
+const struct perf_event *sample_read(const struct perf_data *data, const struct perf_record *record,
+				     struct perf_sample *ret);
+
+/** Whether it was taken in a guest. */
+bool sample_in_guest(const struct perf_record *record);
+
 /**
- * Append the line of a SAMPLE; with a call chain it is several, and a blank one.
- * Returns false, and appends nothing, where the options do not want it.
+ * Append the line of a SAMPLE; with a call chain it is several, and a blank one. What `origin` has
+ * is shown where the sample has none of its own.
+ * Appends nothing where the options do not want it.
  */
-bool sample_line_add(struct text *text, const struct print_config *config,
-		     const struct perf_record *record, struct tracepoint_text *points);
+void sample_line_add(struct text *text, const struct print_config *config,
+		     const struct perf_record *record, const struct sample_origin *origin,
+		     struct tracepoint_text *points);

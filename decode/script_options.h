@@ -7,6 +7,7 @@
 
 #include "decode/base/error.h"
 #include "decode/base/number_ranges.h"
+#include "decode/sample_origin.h"
 
 /** Fields of a line, as perf script -F names them, and ours. */
 enum field {
@@ -62,6 +63,7 @@ struct itrace {
 	uint64_t skip;          /* s: events not to print at first */
 	unsigned chain;         /* g: entries of call chains at most; 0: none */
 	unsigned last_branches; /* l: so many; 0: none */
+	struct origin_limits samples; /* G, L: the same for samples of other events */
 	bool error_overflow, error_lost; /* print these errors too; false with e-o and e-l */
 };
 
@@ -83,8 +85,7 @@ void itrace_default(struct itrace *ret);
  * default where there are none. Letters of other hardware than Intel PT (f, m, M, t, a) and perf's
  * debug log (d) are accepted and mean nothing.
  *
- * Returns 0, or -PTVM_BAD_USAGE: an unknown letter, or one that ptvm does not have yet (G, L, o,
- * y).
+ * Returns 0, or -PTVM_BAD_USAGE: an unknown letter, or o, which ptvm does not have.
  */
 int itrace_parse(const char *text, struct itrace *ret, struct ptvm_error *error);
 

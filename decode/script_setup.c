@@ -224,6 +224,8 @@ static int parse_itrace(struct script *script, struct ptvm_error *error)
 	}
 	if (!any)
 		itrace_default(&itrace);
+	if (!has_trace(script))
+		itrace.samples = (struct origin_limits){ 0 };
 	script->print.itrace = itrace;
 	script->print.timeless = itrace.timeless || (has_trace(script) && !script->print.pt->tsc);
 	return 0;

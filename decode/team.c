@@ -35,7 +35,8 @@ static bool needs_order(const struct print_config *print)
 static bool is_about_gaps(const struct itrace *itrace)
 {
 	return !itrace->instructions && !itrace->branches && !itrace->calls && !itrace->returns &&
-	       !itrace->transactions && !itrace->ptwrites && !itrace->power && !itrace->interrupts;
+	       !itrace->transactions && !itrace->ptwrites && !itrace->power &&
+	       !itrace->interrupts && !itrace->samples.calls && !itrace->samples.branches;
 }
 
 static void add_up(struct team *team, struct job *job)

@@ -79,12 +79,55 @@ static int write_timed(struct timeline *timeline, const char *data, size_t size,
 	return add_copy(timeline, &timeline->times.text, error);
 }
 
+static const struct print_run *next_run(const struct timeline_lane *lane)
+{
+	return lane->chunks.first ? &lane->chunks.first->runs.items[lane->run] : NULL;
+}
+
+static size_t start_of(const struct timeline_lane *lane)
+{
+	return lane->run ? next_run(lane)[-1].end : 0;
+}
+
+/* The lane's runs up to one are done with. */
+static void pass(struct timeline *timeline, struct timeline_lane *lane, size_t to)
+{
+	lane->run = to;
+	if (to < lane->chunks.first->runs.count)
+		return;
+	chunk_list_push(&timeline->done, chunk_list_pop(&lane->chunks));
+	lane->run = 0;
+}
+
+/* The lane whose next run is about the record that comes next; NULL none. */
+static struct timeline_lane *lane_about_record(const struct timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->lane_count; i++) {
+		const struct print_run *run = next_run(&timeline->lanes[i]);
+
+		if (run && run->record == timeline->records.next)
+			return &timeline->lanes[i];
+	}
+	return NULL;
+}
+
 static int write_record(struct timeline *timeline, struct ptvm_error *error)
 {
+	struct timeline_lane *lane = lane_about_record(timeline);
 	struct record_lines *records = &timeline->records;
+	struct sample_origin origin = { 0 };
 	struct text *text = &records->text;
 	int r;
 
+	if (lane) {
+		const char *at = lane->chunks.first->text.data + start_of(lane);
+
+		origin = sample_origin_read((struct bytes){ (const uint8_t *)at,
+							    next_run(lane)->end - start_of(lane) });
+	}
+	record_lines_make(records, &origin);
+	if (lane)
+		pass(timeline, lane, lane->run + 1);
 	if (time_column_waits(&timeline->times))
 		r = write_timed(timeline, text->data, text->size, records->time_ns, error);
 	else
@@ -100,7 +143,7 @@ static int write_runs(struct timeline *timeline, struct timeline_lane *lane, siz
 	const struct chunk *chunk = lane->chunks.first;
 	const struct print_run *runs = chunk->runs.items;
 	char *text = chunk->text.data;
-	size_t start = lane->run ? runs[lane->run - 1].end : 0;
+	size_t start = start_of(lane);
 	int r = 0;
 
 	if (!time_column_waits(&timeline->times))
@@ -111,28 +154,25 @@ static int write_runs(struct timeline *timeline, struct timeline_lane *lane, siz
 					runs[i].time_ns, error);
 			start = runs[i].end;
 		}
-	lane->run = to;
-	if (to == chunk->runs.count) {
-		chunk_list_push(&timeline->done, chunk_list_pop(&lane->chunks));
-		lane->run = 0;
-	}
+	pass(timeline, lane, to);
 	return r;
 }
 
-/* The lane's next run that does not come before a time, at least the second one. */
+/* The lane's next run that does not come before a time, or is about a record; at least the second
+ * one. */
 static size_t run_at(const struct timeline_lane *lane, uint64_t time_ns)
 {
 	const struct print_runs *runs = &lane->chunks.first->runs;
 	size_t to = lane->run + 1;
 
-	while (to < runs->count && runs->items[to].time_ns < time_ns)
+	while (to < runs->count && runs->items[to].time_ns < time_ns && !runs->items[to].record)
 		to++;
 	return to;
 }
 
 static uint64_t time_of(const struct timeline_lane *lane)
 {
-	return lane->chunks.first->runs.items[lane->run].time_ns;
+	return next_run(lane)->time_ns;
 }
 
 /* The lane whose next lines come first, NULL if there are none; and the time before which it may go
@@ -178,6 +218,8 @@ int timeline_write(struct timeline *timeline, struct ptvm_error *error)
 		record_ns = timeline->records.time_ns;
 		if (record_ns != UINT64_MAX && (!lane || record_ns <= time_of(lane)))
 			r = write_record(timeline, error);
+		else if (lane && next_run(lane)->record)
+			pass(timeline, lane, lane->run + 1); /* of a record that is not wanted */
 		else if (lane)
 			r = write_runs(timeline, lane,
 				       run_at(lane, until < record_ns ? until : record_ns), error);

@@ -90,7 +90,15 @@ static void call_chains_and_last_branches_have_a_size(void **state)
 	assert_int_equal(parse("i1000il").last_branches, 64);
 	assert_int_equal(parse("i10igl,5").last_branches, 5);
 	assert_int_equal(parse("i10igl,5").chain, 16);
+	assert_int_equal(parse("igl").samples.calls + parse("igl").samples.branches, 0);
+	assert_int_equal(parse("GL").samples.calls, 16);
+	assert_int_equal(parse("GL").samples.branches, 64);
+	assert_int_equal(parse("G3L1024").samples.calls, 3);
+	assert_int_equal(parse("G3L1024").samples.branches, 1024);
+	assert_int_equal(parse("GL").chain + parse("GL").last_branches, 0);
 	refuse("g0", "invalid argument of --itrace: 'g0'");
+	refuse("G0", "invalid argument of --itrace: 'G0'");
+	refuse("L1025", "invalid argument of --itrace: 'L1025'");
 	refuse("ig1025b", "invalid argument of --itrace: 'g1025b'");
 	refuse("l99999999999999999999", "invalid argument of --itrace: 'l99999999999999999999'");
 }
@@ -201,10 +209,8 @@ static void letters_that_do_not_exist_are_refused(void **state)
 
 static void letters_that_are_to_come_say_so(void **state)
 {
-	refuse("G", "--itrace: 'G' (call chains of other events) is not there yet");
-	refuse("L8", "--itrace: 'L' (last branches of other events) is not there yet");
-	refuse("o", "--itrace: 'o' (events recorded by way of the trace) is not there yet");
-	refuse("iybxwpe", "--itrace: 'y' (cycles) is not there yet");
+	refuse("o", "--itrace: 'o' (PEBS by way of the trace) is not there");
+	refuse("iybxwpe", "invalid argument of --itrace: 'ybxwpe'");
 }
 
 int main(void)

@@ -134,6 +134,23 @@ static void where_chunks_end_does_not_matter(void **state)
 	assert_written(*state, "1a 1a 1a 1b 2b 3a 3b 3b 4b ");
 }
 
+/* What led to a sample of a recording's record lies in a lane of lines, and is none. */
+static void what_led_to_samples_is_no_line(void **state)
+{
+	struct fixture *fixture = *state;
+
+	begin(fixture);
+	add(fixture, 0, "12");
+	add(fixture, 0, "3");
+	add(fixture, 0, "345");
+	add(fixture, 1, "35");
+	fixture->timeline.lanes[0].chunks.first->runs.items[1].record = 7;
+	fixture->timeline.lanes[0].chunks.first->next->runs.items[0].record = 8;
+	fixture->timeline.lanes[0].chunks.last->runs.items[1].record = 9;
+	end(fixture);
+	assert_written(fixture, "1a 3a 3b 5a 5b ");
+}
+
 static void chunks_that_are_written_are_given_back(void **state)
 {
 	struct fixture *fixture = *state;
@@ -321,6 +338,7 @@ int main(void)
 		TEST(lines_are_in_order_of_time_and_then_of_lanes),
 		TEST(lines_wait_for_those_that_may_come_before),
 		TEST(where_chunks_end_does_not_matter),
+		TEST(what_led_to_samples_is_no_line),
 		TEST(chunks_that_are_written_are_given_back),
 		TEST(a_limit_ends_it),
 		TEST(relative_times_are_filled_in),

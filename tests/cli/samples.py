@@ -3,6 +3,7 @@
 
 The sample recording gets events, and samples at many of its times."""
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -124,6 +125,27 @@ def make(where):
     return where
 
 
+def make_late(recording, where):
+    """Samples of places that were called from elsewhere, taken some time after the trace was there."""
+    shutil.copytree(RECORDING, where)
+    made = Sampled()
+    cycles = made.event("cycles", 0, 0, COMMON)
+    point = made.event("test:step", 2, POINT, COMMON | RAW)
+    chains = subprocess.run([PTVM, "script", "-i", recording, "-C", "0", "--itrace=i100ig", "-F", "pid,tid,time,ip", "--ns"],
+                            capture_output=True, text=True, check=True).stdout.split("\n\n")
+    for number, chain in enumerate(chain.split("\n") for chain in chains if chain.count("\n")):
+        pid, tid, seconds, nanoseconds = map(int, re.fullmatch(r" *(\d+)/(\d+) +(\d+)\.(\d+): *", chain[0]).groups())
+        ip = int(chain[min(1 + number % 3, len(chain) - 1)], 16)
+        place = number, pid, tid, seconds * 10 ** 9 + nanoseconds + 1000, 0
+        if number % 2:
+            made.sample(KERNEL, cycles, ip, place, b"")
+        else:
+            made.sample(KERNEL, point, ip, place, raw(number, ip))
+    made.file.features[TRACING_DATA] = section(FORMAT)
+    made.file.write(where / "data")
+    return where
+
+
 def output(program, recording, args, **more):
     run = subprocess.run([program, "script", "-i", recording, *FILES, *args], capture_output=True, check=True, timeout=100,
                          **more)
@@ -152,6 +174,18 @@ def test_perf_prints_the_same_beside_it(recording):
                  ["--itrace=b", "-F", "ip,sym"]):
         compare(recording, ["-C", "0", *args])
     compare(recording, ["-C", "1", "--itrace=b", "-F", "ip,event,trace"])
+
+
+def test_perf_prints_the_same_calls_and_branches_that_led_there(recording):
+    """Up to a context switch, whose thread perf knows too early."""
+    late = make_late(RECORDING, recording / "late")
+    for args in (["--itrace=G"], ["--itrace=G3"], ["--itrace=L8", "-F", "ip,sym,brstack"],
+                 ["--itrace=GL", "-F", "comm,tid,cpu,time,event,ip,sym,dso,brstack"], ["--itrace=GL", "-F", "event,trace"]):
+        compare(late, ["-C", "0", "--time=,26.86879", *args])
+    with_trace = [line for line in output(PTVM, late, ["--itrace=bG"])[0] if "branches:" not in line]
+    assert with_trace == output(PTVM, late, ["--itrace=G"])[0]
+    with_own = ["-C", "0", "-F", "sw:ip,sym", "-F", "hw:tid", "-F", "trace:"]
+    assert output(PTVM, recording, ["--itrace=G", *with_own]) == output(PTVM, recording, ["--itrace=e", *with_own])
 
 
 def test_a_format_that_kills_the_library_leaves_bytes(recording):
