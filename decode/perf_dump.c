@@ -12,7 +12,7 @@
 
 struct dump {
 	const struct perf_data *data;
-	const struct perf_dump_packets *packets;
+	const struct perf_dump_options *options;
 	FILE *out;
 	bool has_cpu, has_time, has_trailers; /* of any event */
 	/* Records with a time that wait until none before them can come. At the end of a round that
@@ -101,8 +101,8 @@ static void print_packets(const struct dump *dump, struct bytes trace)
 {
 	(void)fprintf(dump->out, ".\n. ... Intel Processor Trace data: size %zu bytes\n",
 		      trace.size);
-	if (dump->packets)
-		dump->packets->print(dump->packets->context, trace.data, trace.size);
+	if (dump->options->print_packets)
+		dump->options->print_packets(dump->options->context, trace.data, trace.size);
 }
 
 static void print_record(const struct dump *dump, const struct perf_record *record)
@@ -147,6 +147,19 @@ static int end_round(struct dump *dump)
 	return r;
 }
 
+/* Records without a time were made by the recorder: what they say of a CPU means nothing. */
+static bool is_wanted(const struct dump *dump, const struct perf_record *record)
+{
+	enum { AUXTRACE_CPU = 40 };
+	int32_t cpu = record->time ? record->cpu : -1;
+	uint64_t field;
+
+	if (record->type == PERF_AUXTRACE &&
+	    bytes_read((struct bytes){ record->data, record->size }, AUXTRACE_CPU, 4, &field))
+		cpu = (int32_t)(uint32_t)field;
+	return cpu < 0 || number_ranges_has(&dump->options->cpus, cpu);
+}
+
 static int dump_item(struct dump *dump, const struct perf_item *item)
 {
 	struct perf_record record = {
@@ -161,11 +174,12 @@ static int dump_item(struct dump *dump, const struct perf_item *item)
 	if (item->type == PERF_COMPRESSED || item->type == PERF_COMPRESSED2)
 		return 0;
 	(void)perf_data_explain(dump->data, &record, &sample);
-	if (record.time) {
-		if (record.time > dump->last_time)
-			dump->last_time = record.time;
+	if (record.time > dump->last_time)
+		dump->last_time = record.time;
+	if (!is_wanted(dump, &record))
+		return 0;
+	if (record.time)
 		return vec_push(&dump->waiting, record) ? 0 : -PTVM_NO_MEMORY;
-	}
 	print_record(dump, &record);
 	if (item->type == PERF_AUXTRACE)
 		print_packets(dump, item->payload);
@@ -177,7 +191,7 @@ static int dump_all(struct dump *dump, struct perf_walk *walk)
 	struct perf_item item;
 	int r = 0;
 
-	while (!r) {
+	while (!r && !ferror(dump->out)) {
 		r = perf_walk_next(walk, &item);
 		if (r == -PTVM_END)
 			return flush(dump, UINT64_MAX);
@@ -187,11 +201,11 @@ static int dump_all(struct dump *dump, struct perf_walk *walk)
 	return r;
 }
 
-int perf_dump(const struct perf_data *data, const struct perf_dump_packets *packets, FILE *out)
+int perf_dump(const struct perf_data *data, const struct perf_dump_options *options, FILE *out)
 {
 	struct dump dump = {
 		.data = data,
-		.packets = packets,
+		.options = options,
 		.out = out,
 	};
 	struct arena arena = { 0 };

@@ -4,21 +4,21 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "decode/base/number_ranges.h"
 #include "decode/perf_data.h"
 
-/** Who prints the packets of an AUX buffer (what comes below its heading). */
-struct perf_dump_packets {
-	void (*print)(void *context, const uint8_t *data, uint64_t size);
+struct perf_dump_options {
+	/* Prints the packets of an AUX buffer (what comes below its heading); called after all
+	 * before it was given to `out`. NULL leaves packets out. */
+	void (*print_packets)(void *context, const uint8_t *data, uint64_t size);
 	void *context;
+	struct number_ranges cpus; /* whose records and buffers; also what is of no CPU */
 };
 
 /**
  * Print all of `data` in perf's order: records with a time when it is certain that none before them
  * can follow, the others as they come.
  *
- * @packets  called for the bytes of each AUX buffer, after all before it was given to `out`; NULL
- *           leaves packets out
- *
- * Returns 0, -PTVM_SYSTEM (cannot write) or -PTVM_NO_MEMORY.
+ * Returns 0, -PTVM_SYSTEM (cannot write: the rest is left out) or -PTVM_NO_MEMORY.
  */
-int perf_dump(const struct perf_data *data, const struct perf_dump_packets *packets, FILE *out);
+int perf_dump(const struct perf_data *data, const struct perf_dump_options *options, FILE *out);

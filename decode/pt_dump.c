@@ -208,7 +208,7 @@ void pt_dump(const uint8_t *data, uint64_t size, uint64_t from, FILE *out)
 
 	if (!text_reserve(&text, OUT_BYTES))
 		return;
-	for (uint64_t offset = 0; offset < size;) {
+	for (uint64_t offset = 0; offset < size && !ferror(out);) {
 		struct pt_packet packet;
 
 		if (pt_packet_read(data + offset, size - offset, block, &packet))

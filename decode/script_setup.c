@@ -163,6 +163,11 @@ static int parse_selection(struct script *script, struct ptvm_error *error)
 	if (!args->pt && args->code_file_count)
 		return ptvm_fail(error, PTVM_BAD_USAGE,
 				 "--elf and --raw are for a trace without a recording: --pt");
+	if (args->dump && (args->times || args->tids || args->pids || args->comms || args->vcpus ||
+			   args->vmcs || args->guest_only || args->host_only))
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "-D is of all records and packets: of the selections it takes "
+				 "-C and --max-lines");
 	if (!args->pt)
 		r = parse_list("-C", args->cpus, &print->cpus, error);
 	if (!r)

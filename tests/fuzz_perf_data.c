@@ -45,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t sum = 0;
 
 	if (out && !perf_data_open_bytes((struct bytes){ data, size }, &recording, &error)) {
-		struct perf_dump_packets packets = { touch, &sum };
+		const struct perf_dump_options options = { .print_packets = touch,
+							   .context = &sum };
 
 		for (size_t i = 0; i < recording.queues.count; i++)
 			check_queue(&recording.queues.items[i], data, size);
@@ -54,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				__builtin_trap();
 		if (!sideband_build(&recording, &sideband))
 			(void)sideband_comm(sideband, 1, 1, 1);
-		(void)perf_dump(&recording, &packets, out);
+		(void)perf_dump(&recording, &options, out);
 		sideband_free(sideband);
 	}
 	perf_data_close(&recording);

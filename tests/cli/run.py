@@ -109,6 +109,34 @@ def test_mistakes_get_one_sentence():
     refused(["script", "--elf=vmlinux"], "ptvm script: --elf and --raw are for a trace without a recording: --pt")
 
 
+def test_a_dump_can_be_of_some_cpus_and_lines():
+    lines = ptvm("script", "-D", "-i", RECORDING).stdout.splitlines(keepends=True)
+    buffers = [int(line.split()[-1]) for line in lines if ": PERF_RECORD_AUXTRACE size" in line]
+    assert set(buffers) == {0, 1}, buffers
+    for number in (1, 2, 100, len(lines) - 1, len(lines), len(lines) + 1):
+        run = ptvm("script", "-D", "-i", RECORDING, "--max-lines", str(number))
+        equal((run.returncode, run.stdout, run.stderr), (0, "".join(lines[:number]), ""))
+    one, other, none = (ptvm("script", "-D", "-i", RECORDING, "-C", cpu).stdout for cpu in ("0", "1", "7"))
+    for out, cpu in ((one, 0), (other, 1)):
+        equal([int(line.split()[-1]) for line in out.splitlines() if ": PERF_RECORD_AUXTRACE size" in line],
+              [cpu] * buffers.count(cpu))
+        equal({line.split()[0] for line in out.splitlines() if "PERF_RECORD_SWITCH" in line}, {str(cpu)})
+        assert "PERF_RECORD_TIME_CONV" in out
+    assert "PERF_RECORD_TIME_CONV" in none and " PSB" not in none and "SWITCH" not in none
+    for option in (["--time", "1,2"], ["--tid=1"], ["--pid=1"], ["-c", "x"], ["--vcpu=0"], ["--vmcs=1"], ["--guest-only"],
+                   ["--host-only"]):
+        refused(["script", "-D", "-i", RECORDING, *option],
+                "ptvm script: -D is of all records and packets: of the selections it takes -C and --max-lines")
+
+
+def test_a_dump_of_a_raw_trace_can_be_of_some_lines():
+    with tempfile.TemporaryDirectory() as place:
+        trace = pathlib.Path(place) / "trace"
+        trace.write_bytes(bytes([0x02, 0x82] * 8 + [0x02, 0x23] * 50000))
+        run = ptvm("script", "--pt", trace, "-D", "--max-lines=3")
+    equal((run.returncode, len(run.stdout.splitlines()), run.stderr), (0, 3, ""))
+
+
 def test_guest_says_which_way_it_wants():
     refused(["guest"], "ptvm guest: which guest? name it with --domain or -p, or a way to it with --via")
     refused(["guest", "--via", "wire"], "ptvm guest: --via takes agent, ssh=[USER@]HOST, mount=DIR or memory, not 'wire'")
