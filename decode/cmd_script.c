@@ -73,6 +73,17 @@ static int open_index(struct script *script, struct ptvm_error *error)
 		       : 0;
 }
 
+static void report_nothing(const struct script *script, const struct team_result *result)
+{
+	struct text text = { 0 };
+
+	if (!result->written && !script->args.dump && !script->args.header_only)
+		script_explain_nothing(script, result->left_out, &text);
+	if (text.size)
+		(void)fprintf(stderr, "ptvm script: %.*s\n", (int)text.size, text.data);
+	text_free(&text);
+}
+
 static void report_index(const struct trace_index *index)
 {
 	const char *complaint = index->complaint;
@@ -111,7 +122,7 @@ static int print_trace(struct script *script, struct team_result *result, struct
 	/* no failure: a folder that cannot be written, a full disk */
 	(void)trace_index_save(&script->index, &unsaved);
 	if (r == -PTVM_SYSTEM && error->sys_errno == EPIPE) {
-		*result = (struct team_result){ 0 };
+		*result = (struct team_result){ .written = true };
 		return 0;
 	}
 	return r ? r : check_result(script, result, error);
@@ -137,6 +148,8 @@ static int run(struct script *script, struct ptvm_error *error)
 	pager_wait(&pager);
 	if (result.note)
 		(void)fprintf(stderr, "ptvm script: %s\n", result.note);
+	if (!r)
+		report_nothing(script, &result);
 	report_gaps(&result);
 	report_labels(&result);
 	report_index(&script->index);

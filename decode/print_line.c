@@ -18,8 +18,10 @@ void print_refresh(struct printer *printer)
 bool print_begin(struct printer *printer)
 {
 	print_refresh(printer);
-	if (!printer->wanted)
+	if (!printer->wanted) {
+		printer->left_out = true;
 		return false;
+	}
 	if (printer->skip) {
 		printer->skip--;
 		return false;

@@ -78,9 +78,7 @@ static bool in_names(const char *names, const char *comm)
 	return false;
 }
 
-/* The vCPU that the thread runs, by the recording's ids or by the name that QEMU gives its threads;
- * -1 none. */
-static int64_t vcpu_of(const struct print_config *config, const struct prefix_owner *owner)
+int64_t prefix_vcpu(const struct print_config *config, const struct prefix_owner *owner)
 {
 	int64_t vcpu = config->data ? perf_data_vcpu(config->data, owner->tid) : -1;
 	const char *comm = NULL;
@@ -98,7 +96,7 @@ bool prefix_is_wanted(const struct print_config *config, const struct prefix_own
 	int64_t vcpu = -1;
 
 	if (config->vcpus.count)
-		vcpu = vcpu_of(config, owner);
+		vcpu = prefix_vcpu(config, owner);
 	if (owner->in_guest ? config->host_only : config->guest_only)
 		return false;
 	return number_ranges_has(&config->pids, owner->pid) &&
@@ -145,7 +143,7 @@ void prefix_add_machine(struct text *text, uint32_t fields, const struct print_c
 		(void)snprintf(number, sizeof(number), "VM:%5d ", owner->pid);
 		text_puts(text, number);
 	}
-	vcpu = vcpu_of(config, owner);
+	vcpu = prefix_vcpu(config, owner);
 	if (fields & FIELD_VCPU && vcpu >= 0) {
 		(void)snprintf(number, sizeof(number), "VCPU:%03d ", (int)vcpu);
 		text_puts(text, number);

@@ -21,6 +21,10 @@ struct prefix_owner {
 	const char *comm; /* NULL: unknown */
 };
 
+/** The vCPU that the thread runs, by the recording's ids or by the name that QEMU gives its
+ * threads; -1 none. */
+int64_t prefix_vcpu(const struct print_config *config, const struct prefix_owner *owner);
+
 /** Whether the options want this thread and side; times and CPUs are another matter. */
 bool prefix_is_wanted(const struct print_config *config, const struct prefix_owner *owner);
 

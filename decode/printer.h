@@ -144,6 +144,7 @@ struct printer {
 	size_t next_record; /* that may be a sample whose origin is wanted */
 	uint64_t record_ns; /* its time, or before it; UINT64_MAX: none is wanted */
 	uint64_t lines;
+	bool left_out; /* there were some that the options do not want */
 };
 
 /** Begin to print a queue's items. Everything named must outlive the printer. */

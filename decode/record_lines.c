@@ -97,6 +97,7 @@ void record_lines_make(struct record_lines *lines, const struct sample_origin *o
 		sample_line_add(&lines->text, lines->config, record, origin, &lines->points);
 	else
 		add_line(lines, record);
+	lines->left_out |= !lines->text.size;
 }
 
 void record_lines_next(struct record_lines *lines)

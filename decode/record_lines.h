@@ -26,6 +26,7 @@ struct record_lines {
 	FILE *stream; /* NULL: no records are wanted */
 	struct text text;
 	struct tracepoint_text points;
+	bool left_out;    /* there were some that the options do not want */
 	uint64_t time_ns; /* of the present one; UINT64_MAX when there is none */
 };
 

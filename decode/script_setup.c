@@ -125,9 +125,7 @@ static int open_raw(struct script *script, struct ptvm_error *error)
 	return 0;
 }
 
-/* When the trace begins and ends: as the recording says, or by the records of its start and of what
- * was written; 0 unknown. */
-static void trace_times(const struct perf_data *data, uint64_t *first, uint64_t *last)
+void script_times(const struct perf_data *data, uint64_t *first, uint64_t *last)
 {
 	*first = data->features.first_sample_ns;
 	*last = data->features.last_sample_ns;
@@ -189,7 +187,7 @@ static int parse_times(struct script *script, struct ptvm_error *error)
 	if (!args->times)
 		return 0;
 	if (time_ranges_have_percent(args->times)) {
-		trace_times(&script->data, &first, &last);
+		script_times(&script->data, &first, &last);
 		if (!last)
 			return ptvm_fail(error, PTVM_BAD_USAGE,
 					 "the recording does not say when it begins and ends: "

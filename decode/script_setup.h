@@ -74,6 +74,20 @@ int script_open(struct script *script, struct ptvm_error *error);
 /** Release everything; accepts zeroes and half-opened ones. */
 void script_close(struct script *script);
 
+/**
+ * When the trace begins and ends, in ns: as the recording says, or by the records of its start and
+ * of what was written; 0 unknown.
+ */
+void script_times(const struct perf_data *data, uint64_t *first, uint64_t *last);
+
+/**
+ * Where nothing was printed: append what the options select that there is not, and what there is
+ * instead; nothing where they are not to blame.
+ *
+ * @left_out  there were lines that the options left out
+ */
+void script_explain_nothing(const struct script *script, bool left_out, struct text *text);
+
 /** --header: what the recording says of itself, as perf does. */
 int script_print_header(const struct script *script, FILE *out, struct ptvm_error *error);
 

@@ -45,6 +45,7 @@ static void add_up(struct team *team, struct job *job)
 		team->gaps[kind] += job->printer->gaps[kind];
 		job->printer->gaps[kind] = 0;
 	}
+	team->left_out |= job->printer->left_out;
 	team->insns += job->flow.insns;
 	team->translated += job->flow.clock.translated - job->segment.clock.translated;
 	team->corrections += job->flow.clock.corrections - job->segment.clock.corrections;
@@ -432,6 +433,8 @@ static void get_result(const struct team *team, struct team_result *ret)
 	memcpy(ret->gaps, team->gaps, sizeof(ret->gaps));
 	ret->insns = team->insns;
 	ret->lines = team->timeline.lines;
+	ret->written = team->timeline.written;
+	ret->left_out = team->left_out || team->timeline.records.left_out;
 	ret->corrections = team->corrections;
 	ret->note = team->timeline.records.points.note;
 	ret->translated = team->translated;

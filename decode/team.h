@@ -33,6 +33,7 @@ struct team {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* there may be some, or it is over */
 	bool stop, gaps_only, in_order, out_of_memory;
+	bool left_out;
 	/* The lines that come next go out by the thread that made them, or another that is just
 	 * writing. */
 	bool writing;
@@ -52,6 +53,7 @@ struct team {
 struct team_result {
 	uint64_t gaps[GAP_KINDS];
 	uint64_t insns, lines, bytes; /* bytes of trace */
+	bool written, left_out;       /* lines; or the options left some out */
 	uint64_t corrections;         /* times held back from running backwards */
 	uint64_t translated;          /* TSCs of guests that are not the host's */
 	const char *note;             /* about lines of the recording's samples; NULL none */

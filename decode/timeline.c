@@ -48,6 +48,7 @@ static int add_lines(struct timeline *timeline, char *data, size_t size, struct 
 {
 	if (timeline->output->max_lines)
 		size = limit(timeline, data, size);
+	timeline->written |= size > 0;
 	timeline->slices[timeline->slice_count++] = (struct iovec){ data, size };
 	return timeline->slice_count < TIMELINE_SLICES ? 0 : flush(timeline, error);
 }

@@ -39,6 +39,7 @@ struct timeline {
 	struct chunk_list done; /* have been written; the caller takes them away */
 	uint64_t lines;         /* where there is a limit */
 	bool full;              /* the limit is reached */
+	bool written;           /* there were lines */
 };
 
 /**

@@ -109,6 +109,25 @@ def test_mistakes_get_one_sentence():
     refused(["script", "--elf=vmlinux"], "ptvm script: --elf and --raw are for a trace without a recording: --pt")
 
 
+def test_a_selection_of_nothing_says_what_there_is():
+    for options, message in [(["--vcpu", "9"], "--vcpu 9: there are 0"),
+                             (["-C", "7-8"], "-C 7-8: there are 0, 1"),
+                             (["--comms=nosuch"], "--comms nosuch: there are 'swapper', 'CPU 0/KVM', 'perf-exec', 'qemu-system-x86'"),
+                             (["--time", "1,2"], "--time 1,2: the recording is from 26.863301724 to 26.936158424"),
+                             (["--itrace=e", "--vcpu=9"], "--vcpu 9: there are 0"),
+                             (["--vmcs=0x1"], "--vmcs 0x1 (-F vmcs prints which there are)"),
+                             (["--tid=113", "--comms=swapper"], "--tid 113 --comms swapper"),
+                             (["--guest-only", "-C0"], "-C 0 --guest-only"),
+                             (["--tid=1", "--host-only"], "--tid 1: there are 0 (swapper), 15 (no name), 23 (no name), "
+                              "261 (no name), 33 (no name), 113 (CPU 0/KVM), 35 (no name), 9 (no name) and others"),
+                             (["--pid=113"], "--pid 113: there are 0, 15, 23, 261, 33, 106, 35, 9 and others")]:
+        run = ptvm("script", "-i", RECORDING, *options)
+        equal((run.returncode, run.stdout, run.stderr), (0, "", f"ptvm script: nothing matches {message}\n"))
+    for options in (["--itrace=e"], ["--itrace=e", "-C", "1"], ["--itrace=w", "--guest-only"]):
+        run = ptvm("script", "-i", RECORDING, *options)
+        equal((run.returncode, run.stdout, run.stderr), (0, "", ""))
+
+
 def test_a_dump_can_be_of_some_cpus_and_lines():
     lines = ptvm("script", "-D", "-i", RECORDING).stdout.splitlines(keepends=True)
     buffers = [int(line.split()[-1]) for line in lines if ": PERF_RECORD_AUXTRACE size" in line]
