@@ -151,8 +151,7 @@ static int print(const struct correlation *correlation, bool json, struct ptvm_e
 	return 0;
 }
 
-static void say_done(const struct correlation *correlation, const char *path,
-		     const struct apply_result *result)
+static void say_done(const char *path, const struct apply_result *result)
 {
 	(void)fprintf(stderr, "ptvm correlate: %s: %" PRIu64 " time stamps corrected\n", path,
 		      result->changed);
@@ -183,8 +182,7 @@ static int change(const struct correlation *correlation, const struct correlate_
 		r = correlation_apply(correlation, args->force, &watch, &result, error);
 	}
 	if (!r)
-		say_done(correlation, args->output ? args->output : correlation->data.path,
-			 &result);
+		say_done(args->output ? args->output : correlation->data.path, &result);
 	return r;
 }
 

@@ -16,7 +16,8 @@ uint64_t tsc_scale(uint64_t host, uint64_t ratio)
 	return (uint64_t)(((unsigned __int128)host * ratio) >> TSC_RATIO_BITS);
 }
 
-uint64_t tsc_segment_host(const struct tsc_segment *segment, uint64_t tsc, uint64_t about)
+/* Host TSC of the segment's guest TSC, near `about`. */
+static uint64_t segment_host(const struct tsc_segment *segment, uint64_t tsc, uint64_t about)
 {
 	uint64_t near = about ? about : segment->host;
 	__int128 away = tsc_difference(tsc - segment->offset, tsc_scale(near, segment->ratio));
@@ -46,7 +47,7 @@ uint64_t tsc_offsets_host(const struct vmcs_offsets *guest, uint64_t tsc, uint64
 
 	for (size_t i = 0; i < guest->segments.count; i++) {
 		const struct tsc_segment *segment = &guest->segments.items[i];
-		uint64_t host = tsc_segment_host(segment, tsc, about);
+		uint64_t host = segment_host(segment, tsc, about);
 		uint64_t off = expected ? apart(host, about) : outside(segment, host);
 
 		if (i && off >= least)

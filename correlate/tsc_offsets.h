@@ -67,9 +67,6 @@ struct vmcs_offsets *tsc_offsets_find(const struct tsc_offsets *offsets, uint64_
 uint64_t tsc_offsets_host(const struct vmcs_offsets *guest, uint64_t tsc, uint64_t about,
 			  bool expected);
 
-/** Host TSC of `segment`'s guest TSC, near `about`. */
-uint64_t tsc_segment_host(const struct tsc_segment *segment, uint64_t tsc, uint64_t about);
-
 /** Host ticks as the guest's TSC multiplier scales them. */
 uint64_t tsc_scale(uint64_t host, uint64_t ratio);
 

@@ -20,7 +20,8 @@ struct collector {
 	struct tsc_chain chain;
 };
 
-struct vmcs_seen *vmcs_table_find(const struct vmcs_table *table, uint64_t vmcs)
+/* The entry of a VMCS, NULL if it was not seen. */
+static struct vmcs_seen *find(const struct vmcs_table *table, uint64_t vmcs)
 {
 	for (size_t i = 0; i < table->seen.count; i++)
 		if (table->seen.items[i].vmcs == vmcs)
@@ -31,7 +32,7 @@ struct vmcs_seen *vmcs_table_find(const struct vmcs_table *table, uint64_t vmcs)
 /* The entry of a VMCS, made where there is none. Returns -PTVM_END when there are too many. */
 static int get(struct vmcs_table *table, uint64_t vmcs, size_t queue, struct vmcs_seen **ret)
 {
-	*ret = vmcs_table_find(table, vmcs);
+	*ret = find(table, vmcs);
 	if (*ret)
 		return 0;
 	if (table->seen.count == SEEN_MAX)
@@ -143,7 +144,7 @@ static bool is_guest(const struct collector *collector, const struct tsc_event *
 		return false;
 	if (event->guest)
 		return true;
-	seen = vmcs_table_find(collector->table, event->vmcs);
+	seen = find(collector->table, event->vmcs);
 	if (!seen || !seen->runs.count)
 		return false;
 	return near(collector, event->value,

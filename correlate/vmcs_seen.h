@@ -82,9 +82,6 @@ struct vmcs_progress {
 int vmcs_table_collect(struct vmcs_table *table, const struct aux_queue *queue, size_t number,
 		       const struct pt_config *config, struct vmcs_progress *progress);
 
-/** The entry of a VMCS, NULL if it was not seen. */
-struct vmcs_seen *vmcs_table_find(const struct vmcs_table *table, uint64_t vmcs);
-
 /** Take over what another queue tells; in any order, with the same result. Returns 0 or
  * -PTVM_NO_MEMORY. */
 int vmcs_table_merge(struct vmcs_table *table, const struct vmcs_table *from);

@@ -125,7 +125,8 @@ static inline bool have_block(struct flow_run *run)
 	return run->flow->block || look_up(run);
 }
 
-void flow_push_calls(struct pt_flow *flow, const struct block *block, unsigned count)
+/* Remember the return addresses of the calls among the first `count` instructions of a block. */
+static void push_calls(struct pt_flow *flow, const struct block *block, unsigned count)
 {
 	if (count == block->count) {
 		for (unsigned k = 0; k < block->push_count; k++)
@@ -142,7 +143,7 @@ static inline void emit_block(struct flow_run *run, struct block *block, unsigne
 {
 	run->flow->insns += count;
 	if (block->push_count)
-		flow_push_calls(run->flow, block, count);
+		push_calls(run->flow, block, count);
 	if (run->flow->gaps_only)
 		return;
 	run->batch->items[run->batch->count++] = (struct flow_item){

@@ -36,9 +36,6 @@ static inline void flow_push(struct pt_flow *flow, uint64_t ip)
 		flow->return_count++;
 }
 
-/** Remember the return addresses of the calls among the first `count` instructions of a block. */
-void flow_push_calls(struct pt_flow *flow, const struct block *block, unsigned count);
-
 /** The return address of the last call that has not returned; false when there is none. */
 static inline bool flow_pop(struct pt_flow *flow, uint64_t *ret)
 {

@@ -206,13 +206,3 @@ int itrace_add(const char *text, struct itrace *itrace, struct ptvm_error *error
 	*itrace = sum;
 	return 0;
 }
-
-int itrace_parse(const char *text, struct itrace *ret, struct ptvm_error *error)
-{
-	struct itrace itrace = { 0 };
-	int r = itrace_add(text, &itrace, error);
-
-	if (!r)
-		*ret = itrace;
-	return r;
-}

@@ -74,12 +74,8 @@ void machines_free(struct machines *machines)
 	*machines = (struct machines){ 0 };
 }
 
-int32_t machine_pid(const struct machine *machine)
-{
-	return machine->pid;
-}
-
-bool machine_has_kernel(const struct machine *machine)
+/* Without code of the kernel, only "no code" gaps are possible in it. */
+static bool has_kernel(const struct machine *machine)
 {
 	size_t count = machine->image.count;
 
@@ -194,7 +190,8 @@ int named_ranges_add(struct named_ranges *ranges, uint64_t start, uint64_t end, 
 	return history_add(&ranges->history, start, end, time);
 }
 
-const struct named_range *named_ranges_find(const struct named_ranges *ranges, uint64_t address,
+/* The range at `address` and `time`, or NULL. */
+static const struct named_range *find_range(const struct named_ranges *ranges, uint64_t address,
 					    uint64_t time)
 {
 	struct history_view view = history_find(&ranges->history, address, time);
@@ -309,7 +306,7 @@ static int user_code(struct machine *machine, int32_t pid, uint64_t address, uin
  */
 static void note_no_kernel(struct machine *machine)
 {
-	if (machine_has_kernel(machine))
+	if (has_kernel(machine))
 		return;
 	(void)pthread_mutex_lock(&machine->lock);
 	if (!machine->no_kernel_noted)
@@ -340,14 +337,14 @@ int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_
 static void kernel_symbol(const struct machine *machine, uint64_t address, uint64_t time_ns,
 			  struct symbol_view *ret)
 {
-	const struct named_range *range = named_ranges_find(&machine->ksymbols, address, time_ns);
+	const struct named_range *range = find_range(&machine->ksymbols, address, time_ns);
 	const struct symbol *symbol;
 
 	if (range) {
 		*ret = (struct symbol_view){ range->name, address - range->start, range->name };
 		return;
 	}
-	range = named_ranges_find(&machine->maps, address, time_ns);
+	range = find_range(&machine->maps, address, time_ns);
 	if (range)
 		ret->dso = range->name;
 	symbol = symbols_find(&machine->symbols, address);

@@ -72,9 +72,6 @@ const char *machines_note(const struct machines *machines, size_t index);
 /** Make an empty machine, for code given by hand (--elf, --raw). NULL when memory is out. */
 struct machine *machine_new(int32_t pid, bool is_guest);
 
-/** The pid of its VMM process on the host; 0 for the host and the default guest. */
-int32_t machine_pid(const struct machine *machine);
-
 /** Add an ELF file's segments and symbols at their addresses plus `base`, for every process and
  * the kernel alike (as ptxed's --elf). Errors name the file. */
 int machine_add_elf(struct machine *machine, const char *path, uint64_t base,
@@ -119,6 +116,3 @@ struct label_table;
 /** The kernel's own table of jump labels; NULL where it is not among what is known of its memory.
  */
 const struct label_table *machine_labels(struct machine *machine);
-
-/** Whether the kernel has code at all (false: only "no code" gaps are possible in it). */
-bool machine_has_kernel(const struct machine *machine);

@@ -72,10 +72,6 @@ void machine_note(struct machine *machine, const char *format, ...)
 int named_ranges_add(struct named_ranges *ranges, uint64_t start, uint64_t end, uint64_t time,
 		     const char *name);
 
-/** The range at `address` and `time` or NULL. */
-const struct named_range *named_ranges_find(const struct named_ranges *ranges, uint64_t address,
-					    uint64_t time);
-
 /** The one of this name and build id, made when it is new; NULL when memory is out. */
 struct dso *machine_dso(struct machine *machine, const char *name, const struct build_id *build_id);
 

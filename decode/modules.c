@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/base/search.h"
 #include "decode/base/vec.h"
 #include "decode/text_file.h"
 
@@ -97,13 +96,6 @@ int modules_load(const char *path, struct modules *ret, struct ptvm_error *error
 		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for modules", path);
 	arena_free(&arena);
 	return r;
-}
-
-const struct module *modules_find(const struct modules *modules, uint64_t address)
-{
-	size_t low = search_sorted(modules->count, i, modules->items[i].start <= address);
-
-	return low && address < modules->items[low - 1].end ? &modules->items[low - 1] : NULL;
 }
 
 void modules_free(struct modules *modules)

@@ -27,8 +27,5 @@ int modules_parse(const char *text, size_t size, struct modules *ret);
 /** Read a modules file. Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT or -PTVM_NO_MEMORY. */
 int modules_load(const char *path, struct modules *ret, struct ptvm_error *error);
 
-/** The module that holds `address`, or NULL. O(log n). */
-const struct module *modules_find(const struct modules *modules, uint64_t address);
-
 /** Free everything. */
 void modules_free(struct modules *modules);

@@ -183,7 +183,8 @@ int perf_sample_read(const struct perf_event *event, struct bytes body, struct p
 	return c.is_bad ? -PTVM_BAD_INPUT : 0;
 }
 
-uint32_t perf_trailer_size(const struct perf_event *event)
+/* Bytes that trailers of this event have; 0 when it has none. */
+static uint32_t trailer_size(const struct perf_event *event)
 {
 	const uint64_t fields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
 				PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
@@ -195,7 +196,7 @@ uint32_t perf_trailer_size(const struct perf_event *event)
 
 int perf_trailer_read(const struct perf_event *event, struct bytes body, struct perf_sample *ret)
 {
-	uint32_t size = perf_trailer_size(event);
+	uint32_t size = trailer_size(event);
 	uint64_t type = event->sample_type;
 	struct cursor c = { .body = body };
 
@@ -238,7 +239,7 @@ uint64_t perf_trailer_id(const struct perf_event *event, struct bytes body)
 {
 	uint64_t type = event->sample_type, back = 8, id;
 
-	if (!perf_trailer_size(event) || !(type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID)))
+	if (!trailer_size(event) || !(type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID)))
 		return 0;
 	if (!(type & PERF_SAMPLE_IDENTIFIER))
 		back += 8 * (uint64_t)__builtin_popcountll(

@@ -37,6 +37,3 @@ uint64_t perf_sample_id(const struct perf_event *event, struct bytes body);
 
 /** As perf_sample_id() for a trailer. */
 uint64_t perf_trailer_id(const struct perf_event *event, struct bytes body);
-
-/** Bytes that trailers of this event have; 0 when it has none. */
-uint32_t perf_trailer_size(const struct perf_event *event);

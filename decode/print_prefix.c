@@ -60,7 +60,7 @@ static void update_comm(struct printer *printer)
 	printer->comm_until = UINT64_MAX;
 	if (!sideband || printer->context.nr)
 		return;
-	printer->comm = sideband_comm(sideband, printer->pid, printer->tid, printer->time_ns);
+	printer->comm = sideband_comm(sideband, printer->tid, printer->time_ns);
 	printer->comm_until = sideband_comm_until(sideband, printer->tid, printer->time_ns);
 }
 
@@ -85,7 +85,7 @@ int64_t prefix_vcpu(const struct print_config *config, const struct prefix_owner
 	int number;
 
 	if (vcpu < 0 && config->sideband)
-		comm = sideband_comm(config->sideband, owner->pid, owner->tid, owner->time_ns);
+		comm = sideband_comm(config->sideband, owner->tid, owner->time_ns);
 	if (comm && sscanf(comm, "CPU %d/", &number) == 1)
 		vcpu = number;
 	return vcpu;
@@ -182,8 +182,7 @@ void prefix_add_time(struct text *text, const struct print_config *config, uint6
 		time_column_text(text, time_ns, config->nanoseconds);
 }
 
-/* Lines up to here have the time before. */
-static void end_run(struct printer *printer)
+void prefix_end_run(struct printer *printer)
 {
 	struct print_runs *runs = &printer->runs;
 	struct print_run *last = runs->count ? &runs->items[runs->count - 1] : NULL;
@@ -193,11 +192,6 @@ static void end_run(struct printer *printer)
 	else if (printer->out.size > (last ? last->end : 0) &&
 		 !vec_push(runs, (struct print_run){ printer->run_ns, printer->out.size, 0 }))
 		printer->out.failed = true;
-}
-
-void prefix_end_run(struct printer *printer)
-{
-	end_run(printer);
 }
 
 static size_t blanks_at(const struct text *text, size_t at)
@@ -237,7 +231,7 @@ static void refresh_place(struct printer *printer)
 void prefix_refresh(struct printer *printer)
 {
 	if (printer->run_ns != printer->time_ns) {
-		end_run(printer);
+		prefix_end_run(printer);
 		printer->run_ns = printer->time_ns;
 	}
 	if (update_thread(printer) || printer->place_stale ||

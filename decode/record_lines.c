@@ -55,7 +55,7 @@ static const char *comm_of(const struct record_lines *lines, const struct perf_r
 			       record->machine_pid ? (int)record->machine_pid : pid);
 		return guest;
 	}
-	return sideband_comm(lines->config->sideband, pid, tid, record->time);
+	return sideband_comm(lines->config->sideband, tid, record->time);
 }
 
 /* What a line of the trace begins with, as far as the record knows it. */

@@ -77,8 +77,7 @@ static void find_owner(struct sample_line *line, const struct perf_record *recor
 		line->machine = machines_guest(config->machines, owner->pid);
 	} else {
 		line->machine = config->machines->host;
-		owner->comm =
-			sideband_comm(config->sideband, owner->pid, owner->tid, owner->time_ns);
+		owner->comm = sideband_comm(config->sideband, owner->tid, owner->time_ns);
 	}
 }
 

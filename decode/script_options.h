@@ -85,11 +85,11 @@ void itrace_default(struct itrace *ret);
  * default where there are none. Letters of other hardware than Intel PT (f, m, M, t, a) and perf's
  * debug log (d) are accepted and mean nothing.
  *
+ * @itrace  in: what former arguments asked for, or zeroes; out: that and this. Only the period is
+ *          that of the last. Unchanged after a failure
+ *
  * Returns 0, or -PTVM_BAD_USAGE: an unknown letter, or o, which ptvm does not have.
  */
-int itrace_parse(const char *text, struct itrace *ret, struct ptvm_error *error);
-
-/** The same on top of what former arguments asked for; only the period is that of the last. */
 int itrace_add(const char *text, struct itrace *itrace, struct ptvm_error *error);
 
 /**

@@ -132,7 +132,7 @@ static bool explain_threads(const struct script *script, struct kind *kind, stru
 
 		if (!record->time || record->tid < 0)
 			continue;
-		owner.comm = sideband_comm(script->sideband, owner.pid, owner.tid, owner.time_ns);
+		owner.comm = sideband_comm(script->sideband, owner.tid, owner.time_ns);
 		if (prefix_is_wanted(&kind->only, &owner))
 			return false;
 		if (make_word(kind, &owner, word))

@@ -359,8 +359,7 @@ static size_t names_until(const struct sideband *sideband, int32_t tid, uint64_t
 				     (names[i].tid == tid && names[i].time <= time_ns));
 }
 
-const char *sideband_comm(const struct sideband *sideband, int32_t pid, int32_t tid,
-			  uint64_t time_ns)
+const char *sideband_comm(const struct sideband *sideband, int32_t tid, uint64_t time_ns)
 {
 	size_t next = names_until(sideband, tid, time_ns);
 

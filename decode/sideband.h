@@ -33,8 +33,7 @@ size_t switches_settled(const struct switch_entry *switches, size_t count, uint6
 
 /** The name of a thread at a time: COMM records, FORK inheritance, THREAD_MAP; NULL unknown
  * (perf prints ":TID"). The idle thread 0 is "swapper". */
-const char *sideband_comm(const struct sideband *sideband, int32_t pid, int32_t tid,
-			  uint64_t time_ns);
+const char *sideband_comm(const struct sideband *sideband, int32_t tid, uint64_t time_ns);
 
 /** When a thread takes another name after a time, in ns; UINT64_MAX never. */
 uint64_t sideband_comm_until(const struct sideband *sideband, int32_t tid, uint64_t time_ns);

@@ -29,7 +29,8 @@ static bool is_known(const char *via)
 	return is_agent(via) || is_memory(via) || argument(via, "ssh=") || argument(via, "mount=");
 }
 
-bool guest_way_needs_domain(const char *via)
+/* Does it go by a domain of libvirt? */
+static bool needs_domain(const char *via)
 {
 	return is_agent(via) || is_memory(via);
 }
@@ -54,7 +55,7 @@ int guest_way_check(const char *list, bool has_domain, struct ptvm_error *error)
 					 "--via takes agent, ssh=[USER@]HOST, mount=DIR or memory, "
 					 "not '%s'",
 					 via);
-		if (!has_domain && guest_way_needs_domain(via))
+		if (!has_domain && needs_domain(via))
 			return ptvm_fail(error, PTVM_BAD_USAGE,
 					 "which guest? name it with --domain or -p, or a way to it "
 					 "with --via");

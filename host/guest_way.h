@@ -32,9 +32,6 @@ void guest_way_next(const char **list, char via[GUEST_WAY_BYTES]);
  */
 int guest_way_check(const char *list, bool has_domain, struct ptvm_error *error);
 
-/** Does it go by a domain of libvirt? */
-bool guest_way_needs_domain(const char *via);
-
 /**
  * Does it give commands to QEMU's monitor, for which libvirt calls a domain tainted? Its user must
  * have asked for it, and is told.

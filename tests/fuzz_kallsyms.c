@@ -41,8 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		symbols_clip(&symbols, &image);
 		check(&symbols);
 	}
-	if (!modules_parse((const char *)data, size, &modules) && modules.count)
-		(void)modules_find(&modules, modules.items[0].start);
+	(void)modules_parse((const char *)data, size, &modules);
 	free(text);
 	image_free(&image);
 	symbols_free(&symbols);

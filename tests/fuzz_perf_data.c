@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (recording.records.items[i].time < recording.records.items[i - 1].time)
 				__builtin_trap();
 		if (!sideband_build(&recording, &sideband))
-			(void)sideband_comm(sideband, 1, 1, 1);
+			(void)sideband_comm(sideband, 1, 1);
 		(void)perf_dump(&recording, &options, out);
 		sideband_free(sideband);
 	}

@@ -42,7 +42,7 @@ static void choose(uint8_t choice, struct print_config *print)
 {
 	static const char *const itraces[] = { "i0nse", "be", "crxwpIeg3l5", "i10usegl" };
 
-	if (itrace_parse(itraces[choice & 3], &print->itrace, NULL))
+	if (itrace_add(itraces[choice & 3], &print->itrace, NULL))
 		abort();
 	print->fields = FIELD_COMM | FIELD_TID | FIELD_CPU | FIELD_TIME | FIELD_IP | FIELD_SYM |
 			FIELD_SYMOFF | FIELD_DSO | FIELD_FLAGS | FIELD_VMCS | FIELD_NR;

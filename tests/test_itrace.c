@@ -10,10 +10,10 @@
 
 static struct itrace parse(const char *text)
 {
-	struct itrace itrace;
+	struct itrace itrace = { 0 };
 	struct ptvm_error error = { 0 };
 
-	if (itrace_parse(text, &itrace, &error))
+	if (itrace_add(text, &itrace, &error))
 		fail_msg("%s: %s", text, error.message);
 	return itrace;
 }
@@ -25,7 +25,7 @@ static void refuse(const char *text, const char *message)
 
 	memset(&itrace, 0x5a, sizeof(itrace));
 	before = itrace;
-	if (itrace_parse(text, &itrace, &error) != -PTVM_BAD_USAGE)
+	if (itrace_add(text, &itrace, &error) != -PTVM_BAD_USAGE)
 		fail_msg("%s was accepted", text);
 	assert_memory_equal(&itrace, &before, sizeof(itrace));
 	assert_string_equal(error.message, message);

@@ -25,7 +25,7 @@ static struct bench *bench_new(uint32_t fields, const char *letters)
 	struct bench *bench = test_calloc(1, sizeof(*bench));
 	struct ptvm_error error = { 0 };
 
-	assert_int_equal(itrace_parse(letters, &bench->config.itrace, &error), 0);
+	assert_int_equal(itrace_add(letters, &bench->config.itrace, &error), 0);
 	bench->machines.host = machine_new(0, false);
 	bench->machines.one_for_all = true;
 	bench->pt.have_event_trace = true;

@@ -77,7 +77,7 @@ static struct fixture *make_fixture(bool timed)
 		.machines = &fixture->machines,
 	};
 	fixture->print.style = (struct block_style){ .fields = fixture->print.fields, .lead = "" };
-	assert_int_equal(itrace_parse("i0nse", &fixture->print.itrace, NULL), 0);
+	assert_int_equal(itrace_add("i0nse", &fixture->print.itrace, NULL), 0);
 	return fixture;
 }
 
@@ -171,7 +171,7 @@ static void threads_change_nothing_of_errors(void **state)
 {
 	struct fixture *fixture = *state;
 
-	assert_int_equal(itrace_parse("e", &fixture->print.itrace, NULL), 0);
+	assert_int_equal(itrace_add("e", &fixture->print.itrace, NULL), 0);
 	fixture->config.max_nonturbo = 0; /* CBR does not tell of time, either */
 	assert_same_for_all_threads(fixture);
 }
@@ -180,7 +180,7 @@ static void threads_change_nothing_where_lines_build_on_each_other(void **state)
 {
 	struct fixture *fixture = *state;
 
-	assert_int_equal(itrace_parse("i100i", &fixture->print.itrace, NULL), 0);
+	assert_int_equal(itrace_add("i100i", &fixture->print.itrace, NULL), 0);
 	assert_same_for_all_threads(fixture);
 }
 
