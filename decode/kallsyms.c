@@ -5,6 +5,8 @@
 
 #include "decode/text_file.h"
 
+enum { LINE_BYTES = 32 }; /* fewer than the average */
+
 /* The value plus one of a hexadecimal digit, 0 for other bytes: no branch to mispredict. */
 static const uint8_t hex_values[256] = {
 	['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
@@ -89,6 +91,7 @@ int kallsyms_load(const char *path, struct symbols *ret, struct ptvm_error *erro
 
 	if (r)
 		return r;
+	symbols_reserve(ret, size / LINE_BYTES);
 	r = kallsyms_parse(text, size, ret);
 	if (r < 0 || symbols_finish(ret, true))
 		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for symbols", path);

@@ -1,8 +1,8 @@
 #include "decode/stretch.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "decode/base/huge_pages.h"
 
 enum { PASSES_MOST = 8 }; /* blocks in a row that need no packet */
 
@@ -12,13 +12,10 @@ bool stretch_table(struct code *code)
 
 	if (code->stretches)
 		return true;
-	/* one huge page, where the kernel has one to give: there is no order in how it is used */
-	code->stretches = aligned_alloc(size, size);
-	if (!code->stretches)
-		return false;
-	(void)madvise(code->stretches, size, MADV_HUGEPAGE);
-	memset(code->stretches, 0, size);
-	return true;
+	code->stretches = huge_pages_alloc(size);
+	if (code->stretches)
+		memset(code->stretches, 0, size);
+	return code->stretches;
 }
 
 /* All of a block runs: its calls are on the stack. False when there are too many. */

@@ -4,10 +4,25 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/huge_pages.h"
 #include "decode/base/search.h"
 #include "decode/base/vec.h"
 
 enum { PAGE = 4096 };
+
+void symbols_reserve(struct symbols *symbols, size_t count)
+{
+	struct symbol *items;
+
+	if (symbols->items || count < HUGE_PAGE / sizeof(*items) ||
+	    count > SIZE_MAX / sizeof(*items))
+		return;
+	items = huge_pages_alloc(count * sizeof(*items));
+	if (!items)
+		return;
+	symbols->items = items;
+	symbols->room = count;
+}
 
 int symbols_add(struct symbols *symbols, const struct symbol *symbol)
 {

@@ -26,6 +26,10 @@ struct symbols {
 	struct arena names;
 };
 
+/** About so many are going to be added: a large table, if it is empty yet, is made of huge pages.
+ */
+void symbols_reserve(struct symbols *symbols, size_t count);
+
 /** Append one; symbols_finish() sorts. Returns 0 or -PTVM_NO_MEMORY. */
 int symbols_add(struct symbols *symbols, const struct symbol *symbol);
 

@@ -146,6 +146,26 @@ static void the_last_address_can_have_a_symbol(void **state)
 	symbols_free(&symbols);
 }
 
+static void a_reserved_table_grows_past_what_was_reserved(void **state)
+{
+	enum { RESERVED = 60000, ADDED = 3 * RESERVED };
+	struct symbols symbols = { 0 };
+
+	symbols_reserve(&symbols, 10);
+	assert_null(symbols.items);
+	symbols_reserve(&symbols, SIZE_MAX / 2);
+	assert_null(symbols.items);
+	symbols_reserve(&symbols, RESERVED);
+	assert_int_equal(symbols.room, RESERVED);
+	for (uint64_t i = 1; i <= ADDED; i++)
+		add(&symbols, 16 * i, 16 * i + 8, "name");
+	symbols_reserve(&symbols, 2 * RESERVED);
+	assert_int_equal(symbols_finish(&symbols, false), 0);
+	assert_int_equal(symbols.count, ADDED);
+	assert_string_equal(name_at(&symbols, 16 * ADDED + 7), "name");
+	symbols_free(&symbols);
+}
+
 static void an_empty_table_has_no_symbols(void **state)
 {
 	struct symbols symbols = { 0 };
@@ -165,6 +185,7 @@ int main(void)
 		cmocka_unit_test(any_disorder_is_sorted_and_stable),
 		cmocka_unit_test(symbols_outside_the_code_are_dropped_and_ends_cut),
 		cmocka_unit_test(the_last_address_can_have_a_symbol),
+		cmocka_unit_test(a_reserved_table_grows_past_what_was_reserved),
 		cmocka_unit_test(an_empty_table_has_no_symbols),
 	};
 

@@ -3,9 +3,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-enum { CHUNK = 256 << 10, HUGE_CHUNK = 2 << 20, ALIGN = 16 };
+#include "decode/base/huge_pages.h"
+
+enum {
+	CHUNK = 256 << 10,
+	LARGE = HUGE_PAGE / 2, /* what is not smaller lies in huge pages in any case */
+	ALIGN = 16,
+};
 
 struct arena_chunk {
 	struct arena_chunk *next;
@@ -13,32 +18,25 @@ struct arena_chunk {
 	_Alignas(16) uint8_t bytes[];
 };
 
-/* A huge page of zeroes, where the kernel has one to give. */
-static void *huge_chunk(void)
-{
-	void *chunk = aligned_alloc(HUGE_CHUNK, HUGE_CHUNK);
-
-	if (!chunk)
-		return NULL;
-	(void)madvise(chunk, HUGE_CHUNK, MADV_HUGEPAGE);
-	return memset(chunk, 0, HUGE_CHUNK);
-}
-
 static int add_chunk(struct arena *arena, size_t size)
 {
-	bool huge = arena->is_huge && size <= CHUNK;
-	struct arena_chunk *chunk = huge ? huge_chunk() : calloc(1, sizeof(*chunk) + size);
+	bool huge = arena->is_huge || size >= LARGE;
+	struct arena_chunk *chunk;
 
+	size += sizeof(*chunk);
+	if (huge)
+		size = huge_pages_size(size);
+	chunk = huge ? huge_pages_alloc(size) : calloc(1, size);
 	if (!chunk)
 		return -1;
 	if (huge)
-		size = HUGE_CHUNK - sizeof(*chunk);
-	chunk->size = size;
+		memset(chunk, 0, size);
+	chunk->size = size - sizeof(*chunk);
 	chunk->next = arena->chunks;
 	arena->chunks = chunk;
 	arena->used = 0;
-	arena->size = size;
-	arena->total += size;
+	arena->size = chunk->size;
+	arena->total += chunk->size;
 	return 0;
 }
 
