@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "decode/base/printable.h"
 #include "decode/base/vec.h"
 #include "decode/mapped_file.h"
 #include "decode/pt_offsets.h"
@@ -63,34 +64,17 @@ static int read_vcpu(const json_t *vcpu, struct offset_recorded entry, struct of
 	return 0;
 }
 
-/* A name is printed on terminals, which obey what does not print: U+0000 to U+001f, U+007f to
- * U+009f. Names are UTF-8. */
-static char *printable(struct arena *arena, const char *name)
-{
-	char *copy = arena_strndup(arena, name, strlen(name));
-
-	for (char *p = copy; p && *p; p++) {
-		unsigned char byte = (unsigned char)*p, next = (unsigned char)p[1];
-
-		if (byte < ' ' || byte == 0x7f)
-			*p = '?';
-		else if (byte == 0xc2 && next < 0xa0)
-			p[0] = p[1] = '?';
-	}
-	return copy;
-}
-
 static int read_machine(const json_t *machine, struct offsets_recorded *ret)
 {
 	const json_t *vcpus = json_object_get(machine, "vcpus");
 	const char *name = json_string_value(json_object_get(machine, "name"));
-	struct offset_recorded entry = { .pid = id(machine, "pid"), .name = "" };
+	char *copy = arena_strndup(&ret->arena, name ? name : "", name ? strlen(name) : 0);
+	struct offset_recorded entry = { .pid = id(machine, "pid"), .name = copy };
 	int r = 0;
 
-	if (name)
-		entry.name = printable(&ret->arena, name);
-	if (!entry.name)
+	if (!copy)
 		return -PTVM_NO_MEMORY;
+	printable(copy, strlen(copy));
 	for (size_t i = 0; i < json_array_size(vcpus) && !r; i++)
 		r = read_vcpu(json_array_get(vcpus, i), entry, ret);
 	return r;

@@ -9,7 +9,7 @@ void symbol_text(struct text *text, const struct symbol_view *view, uint32_t fie
 {
 	if (fields & FIELD_SYM) {
 		text_putc(text, ' ');
-		text_puts(text, view->name ? view->name : "[unknown]");
+		text_name(text, view->name ? view->name : "[unknown]");
 		if (view->name && fields & FIELD_SYMOFF) {
 			text_puts(text, "+0x");
 			text_hex(text, view->offset, 0);
@@ -17,7 +17,7 @@ void symbol_text(struct text *text, const struct symbol_view *view, uint32_t fie
 	}
 	if (fields & FIELD_DSO) {
 		text_puts(text, " (");
-		text_puts(text, view->dso ? view->dso : "[unknown]");
+		text_name(text, view->dso ? view->dso : "[unknown]");
 		text_putc(text, ')');
 	}
 }

@@ -21,7 +21,7 @@ static void add_end(struct text *text, uint64_t address, const char *const *dso)
 	text_hex(text, address, 0);
 	if (dso) {
 		text_putc(text, '(');
-		text_puts(text, *dso ? *dso : "[unknown]");
+		text_name(text, *dso ? *dso : "[unknown]");
 		text_putc(text, ')');
 	}
 	text_putc(text, '/');

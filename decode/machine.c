@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/base/printable.h"
 #include "decode/base/search.h"
 #include "decode/base/vec.h"
 #include "decode/machine_parts.h"
@@ -96,6 +97,8 @@ void machine_note(struct machine *machine, const char *format, ...)
 	if (vasprintf(&text, format, arguments) < 0)
 		text = NULL;
 	va_end(arguments);
+	if (text)
+		printable(text, strlen(text));
 	if (text && !vec_push(&machine->notes, text))
 		free(text);
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "decode/base/printable.h"
 #include "decode/perf_attr_text.h"
 #include "decode/perf_feature.h"
 
@@ -15,8 +16,11 @@ static bool has(const struct perf_data *data, unsigned feature)
 
 static void print_string(const char *name, const char *value, FILE *out)
 {
-	if (value)
-		(void)fprintf(out, "# %s : %s\n", name, value);
+	if (!value)
+		return;
+	(void)fprintf(out, "# %s : ", name);
+	printable_puts(value, out);
+	(void)fputc('\n', out);
 }
 
 /* A string in a payload: its length, then that many bytes with a NUL somewhere. */
@@ -55,8 +59,11 @@ static void print_total_mem(const struct perf_data *data, FILE *out)
 
 static void print_cmdline(const struct perf_data *data, FILE *out)
 {
-	if (data->features.cmdline)
-		(void)fprintf(out, "# cmdline : %s \n", data->features.cmdline);
+	if (!data->features.cmdline)
+		return;
+	(void)fputs("# cmdline : ", out);
+	printable_puts(data->features.cmdline, out);
+	(void)fputs(" \n", out);
 }
 
 static void print_events(const struct perf_data *data, FILE *out)
@@ -64,7 +71,9 @@ static void print_events(const struct perf_data *data, FILE *out)
 	for (size_t i = 0; i < data->events.count; i++) {
 		const struct perf_event *event = &data->events.items[i];
 
-		(void)fprintf(out, "# event : name = %s, ", event->name);
+		(void)fputs("# event : name = ", out);
+		printable_puts(event->name, out);
+		(void)fputs(", ", out);
 		for (size_t k = 0; k < event->id_count; k++)
 			(void)fprintf(out, "%s %" PRIu64, k ? "," : ", id = {", event->ids[k]);
 		if (event->id_count)
@@ -90,7 +99,9 @@ static void print_pmu_mappings(const struct perf_data *data, FILE *out)
 		const char *name = "";
 		size_t length = take_string(&payload, &name);
 
-		(void)fprintf(out, "%s%.*s = %" PRIu64, before, (int)length, name, type);
+		(void)fputs(before, out);
+		printable_write(name, length, out);
+		(void)fprintf(out, " = %" PRIu64, type);
 		before = ", ";
 	}
 	(void)fputs(count ? "\n" : "# pmu mappings: not available\n", out);
@@ -159,8 +170,10 @@ static void print_caps(struct bytes *payload, uint64_t count, FILE *out)
 		size_t name_length = take_string(payload, &name);
 		size_t value_length = take_string(payload, &value);
 
-		(void)fprintf(out, "%s%.*s=%.*s", comma, (int)name_length, name, (int)value_length,
-			      value);
+		(void)fputs(comma, out);
+		printable_write(name, name_length, out);
+		(void)fputc('=', out);
+		printable_write(value, value_length, out);
 		comma = ", ";
 	}
 	(void)fputc('\n', out);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "decode/base/printable.h"
 #include "decode/perf_record.h"
 #include "decode/perf_sample.h"
 
@@ -46,8 +47,8 @@ static void print_mmap(const struct perf_record *record, FILE *out)
 		      map.size);
 	(void)fprintf(out, map.page_offset ? "%#" PRIx64 : "%" PRIx64, map.page_offset);
 	if (record->type == PERF_MMAP) {
-		(void)fprintf(out, "]: %c %s", record->misc & PERF_MISC_MMAP_DATA ? 'r' : 'x',
-			      map.filename);
+		(void)fprintf(out, "]: %c ", record->misc & PERF_MISC_MMAP_DATA ? 'r' : 'x');
+		printable_puts(map.filename, out);
 		return;
 	}
 	if (record->misc & PERF_MISC_MMAP_BUILD_ID)
@@ -55,18 +56,21 @@ static void print_mmap(const struct perf_record *record, FILE *out)
 	else
 		(void)fprintf(out, " %02x:%02x %" PRIu64 " %" PRIu64 "]:", map.major, map.minor,
 			      map.inode, map.generation);
-	(void)fprintf(out, " %c%c%c%c %s", map.protection & READ ? 'r' : '-',
+	(void)fprintf(out, " %c%c%c%c ", map.protection & READ ? 'r' : '-',
 		      map.protection & WRITE ? 'w' : '-', map.protection & EXEC ? 'x' : '-',
-		      map.flags & SHARED ? 's' : 'p', map.filename);
+		      map.flags & SHARED ? 's' : 'p');
+	printable_puts(map.filename, out);
 }
 
 static void print_comm(const struct perf_record *record, FILE *out)
 {
 	struct perf_comm comm;
 
-	if (!perf_comm_read(record, &comm))
-		(void)fprintf(out, "%s: %s:%d/%d", comm.is_exec ? " exec" : "", comm.name, comm.pid,
-			      comm.tid);
+	if (perf_comm_read(record, &comm))
+		return;
+	(void)fputs(comm.is_exec ? " exec: " : ": ", out);
+	printable_puts(comm.name, out);
+	(void)fprintf(out, ":%d/%d", comm.pid, comm.tid);
 }
 
 static void print_task(const struct perf_record *record, FILE *out)
@@ -134,9 +138,11 @@ static void print_ksymbol(const struct perf_record *record, FILE *out)
 {
 	struct perf_ksymbol symbol;
 
-	if (!perf_ksymbol_read(record, &symbol))
-		(void)fprintf(out, " addr %" PRIx64 " len %u type %u flags 0x%x name %s",
-			      symbol.address, symbol.size, symbol.type, symbol.flags, symbol.name);
+	if (perf_ksymbol_read(record, &symbol))
+		return;
+	(void)fprintf(out, " addr %" PRIx64 " len %u type %u flags 0x%x name ", symbol.address,
+		      symbol.size, symbol.type, symbol.flags);
+	printable_puts(symbol.name, out);
 }
 
 static void print_bpf_event(const struct perf_record *record, FILE *out)
@@ -353,9 +359,10 @@ static void print_event_update(const struct perf_record *record, FILE *out)
 	struct bytes text = bytes_slice(body, TEXT, body.size);
 
 	(void)fprintf(out, "\n... id:    %" PRIu64, word(body, 1));
-	if ((kind == UNIT || kind == NAME) && text.size)
-		(void)fprintf(out, "\n... %s %.*s", kinds[kind], (int)text.size,
-			      (const char *)text.data);
+	if ((kind != UNIT && kind != NAME) || !text.size)
+		return;
+	(void)fprintf(out, "\n... %s ", kinds[kind]);
+	printable_write((const char *)text.data, strnlen((const char *)text.data, text.size), out);
 }
 
 static void print_unhandled(const struct perf_record *record, FILE *out)

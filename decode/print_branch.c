@@ -109,8 +109,11 @@ static void add_place(struct printer *printer, const struct branch_place *place)
 
 static void add_indent_dso(struct printer *printer, const char *dso)
 {
+	size_t from = printer->out.size;
+
 	text_puts(&printer->out, "(");
 	text_left(&printer->out, dso ? dso : "[unknown]", printer->config->dso_width);
+	text_printable(&printer->out, from);
 	text_puts(&printer->out, ")\t");
 }
 
@@ -147,7 +150,7 @@ static void add_call_indent(struct printer *printer, const struct branch_place *
 		text_right(&printer->out, "", 4 * depth);
 		symbol = symbol_of(printer, place);
 		if (symbol.name)
-			text_puts(&printer->out, symbol.name);
+			text_name(&printer->out, symbol.name);
 		else
 			text_hex(&printer->out, place->ip, 16);
 	}

@@ -108,10 +108,12 @@ bool prefix_is_wanted(const struct print_config *config, const struct prefix_own
 
 void prefix_add_comm(struct text *text, const char *comm, int32_t tid, unsigned width)
 {
+	size_t from = text->size;
 	char number[16];
 
 	(void)snprintf(number, sizeof(number), ":%d", tid);
 	text_right(text, comm ? comm : number, width);
+	text_printable(text, from);
 	text_putc(text, ' ');
 }
 

@@ -109,6 +109,7 @@ static void add_prefix(struct sample_line *line)
 static void add_event(struct sample_line *line)
 {
 	bool says_period = line->event->sample_type & PERF_SAMPLE_PERIOD;
+	size_t from;
 
 	if (line->fields & FIELD_PERIOD) {
 		text_dec(line->text, says_period ? line->sample.period : line->event->sample_period,
@@ -116,8 +117,10 @@ static void add_event(struct sample_line *line)
 		text_putc(line->text, ' ');
 	}
 	if (line->fields & FIELD_EVENT) {
+		from = line->text->size;
 		text_right(line->text, *line->event->name ? line->event->name : "[unknown]",
 			   line->config->name_width);
+		text_printable(line->text, from);
 		text_puts(line->text, ": ");
 	}
 	if (line->fields & FIELD_FLAGS)

@@ -28,7 +28,7 @@ static void add_words(struct text *text, const struct words *words)
 {
 	for (unsigned i = 0; i < words->count; i++) {
 		text_puts(text, i ? ", " : ": there are ");
-		text_puts(text, words->items[i]);
+		text_name(text, words->items[i]);
 	}
 	text_puts(text, !words->count ? ": there are none" : words->more ? " and others" : "");
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/base/printable.h"
+
 /** Zero-initialise before use; release with text_free(). */
 struct text {
 	char *data;
@@ -61,6 +63,22 @@ static inline void text_putc(struct text *text, char c)
 {
 	if (text_reserve(text, 1))
 		text->data[text->size++] = c;
+}
+
+/** Make what was added since the text had `from` bytes, a name of others, fit for terminals. */
+static inline void text_printable(struct text *text, size_t from)
+{
+	if (text->size > from)
+		printable(text->data + from, text->size - from);
+}
+
+/** A name of others. */
+static inline void text_name(struct text *text, const char *name)
+{
+	size_t from = text->size;
+
+	text_puts(text, name);
+	text_printable(text, from);
 }
 
 /** `string` right-aligned in `width` columns. */

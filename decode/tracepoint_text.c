@@ -282,6 +282,17 @@ static void add_bytes(struct text *text, struct bytes raw)
 	}
 }
 
+/* All but the lines and columns that the formats of some have. */
+static void make_printable(char *text, size_t size)
+{
+	for (size_t start = 0, at = 0; at <= size; at++) {
+		if (at < size && text[at] != '\n' && text[at] != '\t')
+			continue;
+		printable(text + start, at - start);
+		start = at + 1;
+	}
+}
+
 /* Ask the process; false where it did not answer as it should. */
 static bool ask(struct tracepoint_text *points, const struct question *question, struct bytes raw,
 		struct text *text)
@@ -299,6 +310,7 @@ static bool ask(struct tracepoint_text *points, const struct question *question,
 	}
 	if (!text_reserve(text, size) || !read_all(points->socket, text->data + text->size, size))
 		return false;
+	make_printable(text->data + text->size, size);
 	text->size += size;
 	return true;
 }

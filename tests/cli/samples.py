@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 import tap
-from perf_file import AUXTRACE, SAMPLE, TRACING_DATA, PerfFile
+from perf_file import AUXTRACE, CMDLINE, EVENT_DESC, SAMPLE, TRACING_DATA, PerfFile
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 RECORDING = PROJECT / "examples/vm-small"
@@ -205,6 +205,28 @@ def test_without_formats_samples_are_bytes(recording):
     lines, complaint = output(PTVM, recording / "bare", ["--itrace=e", "-F", "trace:event,trace"])
     assert any("test:step: raw: 34 02" in line for line in lines), lines[:3]
     assert complaint.count("the recording has no formats of tracepoints") == 1, complaint
+
+
+def test_names_cannot_move_cursors(recording):
+    """Of threads, events, files and strings of tracepoints; a thread's has the byte that stands for a time."""
+    file = PerfFile(recording / "data")
+    for plain, evil in ((b"CPU 0/KVM", b"CPU\x1f\x1b/KVM"), (b"kvm-intel.ko", b"kvm\nint\xc2\x9b.ko")):
+        file.records = [(kind, data.replace(plain, evil)) for kind, data in file.records]
+    file.records = [(kind, data.replace(b"step 1\0", b"st\x1bp\n1\0")) for kind, data in file.records]
+    file.features[EVENT_DESC] = file.features[EVENT_DESC].replace(b"cycles", b"cyc\x07es")
+    file.features[CMDLINE] = file.features[CMDLINE].replace(b"perf", b"pe\rf")
+    file.write(recording / "evil")
+    options = (["--reltime", "--itrace=cr"], ["--show-task-events", "--show-mmap-events", "--itrace=e"], ["-D"], ["--header-only"],
+               ["--comms", "CPU\x1f\x1b/KVM", "--itrace=i1000ig"])
+    texts = [output(PTVM, recording / "evil", args)[0] for args in options]
+    for args, lines in zip(options, texts):
+        found = [line for line in lines if re.search("[\0-\x08\x0b-\x1f\x7f-\x9f]", line)]
+        assert not found, (args, found[:3])
+    assert any(re.match(r" *CPU\?\?/KVM +113 \[001\] +0\.\d{6}: ", line) for line in texts[0]), texts[0][:3]
+    assert any("PERF_RECORD_COMM: CPU??/KVM:" in line for line in texts[1]) and any("kvm?int??.ko" in line for line in texts[1])
+    assert any("PERF_RECORD_COMM: CPU??/KVM:" in line for line in texts[2])
+    assert any("# cmdline : " in line and "pe?f" in line for line in texts[3]), texts[3]
+    assert texts[4], "names are selected as they are"
 
 
 def test_selections_are_for_samples_too(recording):
