@@ -1,7 +1,6 @@
 /* The fast path of pt_flow: the few kinds of packets that make up nearly all of a trace, read in
  * one loop whose state lives in registers, along blocks that have been linked by the clear path. It
  * leaves off in front of (or, with TNT bits left over, inside) the first packet that is not so. */
-#include "decode/base/bytes.h"
 #include "decode/flow_step.h"
 #include "decode/stretch.h"
 
@@ -189,13 +188,6 @@ FAST bool take_tip(struct fast *fast, uint8_t byte)
 	return true;
 }
 
-FAST void skip_pads(struct fast *fast)
-{
-	uint64_t bytes = load_le(fast->p, 8);
-
-	fast->p += bytes ? __builtin_ctzll(bytes) / 8 : 8;
-}
-
 /* What the loop has in registers, for others. */
 FAST void put_back(struct fast *fast)
 {
@@ -236,7 +228,7 @@ FAST bool take_pgd(struct fast *fast)
 	put_back(fast);
 	flow_take_pgd(fast->run, &packet);
 	while (fast->p < fast->limit && !*fast->p)
-		skip_pads(fast);
+		fast->p += pt_pad_run(fast->p);
 	if (fast->p < fast->limit && read_ip_packet(fast, PT_TIP_PGE_BYTE, &packet))
 		flow_take_pge(fast->run, &packet);
 	flow->cursor.p = fast->p;
@@ -288,7 +280,7 @@ FAST void run_loop(struct fast *fast, bool gaps_only)
 		uint8_t byte = *fast->p;
 
 		if (!byte)
-			skip_pads(fast);
+			fast->p += pt_pad_run(fast->p);
 		else if (byte & 1 || byte == 2 ? !take_other(fast, byte)
 					       : !take_any_tnt(fast, byte))
 			return;

@@ -90,10 +90,11 @@ static int cut_short(struct pt_cursor *cursor)
 
 static void skip_pads(struct pt_cursor *cursor)
 {
-	const uint8_t *limit = cursor->window.limit;
+	const uint8_t *p = cursor->p, *limit = cursor->window.limit;
 
-	while (cursor->p < limit && !*cursor->p)
-		cursor->p++;
+	while (p < limit && !*p)
+		p += limit - p < 8 ? 1 : pt_pad_run(p);
+	cursor->p = p;
 }
 
 int pt_cursor_next(struct pt_cursor *cursor, struct pt_packet *ret)
@@ -157,7 +158,9 @@ static bool is_pge_next(struct pt_cursor *cursor)
 	return packet.kind == PT_TIP_PGE;
 }
 
-static void note(struct pt_psb_state *state, const struct pt_packet *packet)
+/* Packets stand in a group only to state something; false for any that happens: the PSBEND is
+ * missing. */
+static bool note(struct pt_psb_state *state, const struct pt_packet *packet)
 {
 	switch (packet->kind) {
 	case PT_TSC:
@@ -190,28 +193,13 @@ static void note(struct pt_psb_state *state, const struct pt_packet *packet)
 		state->have_tsx = true;
 		state->in_tx = packet->payload & 1;
 		break;
-	default: break;
-	}
-}
-
-/* Packets stand in a group only to state something; any that happens means that the PSBEND is
- * missing. */
-static bool may_be_in_psb(enum pt_packet_kind kind)
-{
-	switch (kind) {
-	case PT_TSC:
-	case PT_TMA:
 	case PT_MTC:
 	case PT_CYC:
-	case PT_PIP:
-	case PT_VMCS:
-	case PT_CBR:
-	case PT_MODE_EXEC:
-	case PT_MODE_TSX:
 	case PT_FUP:
-	case PT_MNT: return true;
+	case PT_MNT: break;
 	default: return false;
 	}
+	return true;
 }
 
 int pt_cursor_psb(struct pt_cursor *cursor, struct pt_psb_state *ret)
@@ -236,7 +224,7 @@ int pt_cursor_psb(struct pt_cursor *cursor, struct pt_psb_state *ret)
 			ret->have_ip = false;
 			return 0;
 		}
-		if (!may_be_in_psb(packet.kind)) {
+		if (!note(ret, &packet)) {
 			pt_cursor_seek(cursor, before);
 			return -PTVM_BAD_PACKET;
 		}
@@ -246,7 +234,6 @@ int pt_cursor_psb(struct pt_cursor *cursor, struct pt_psb_state *ret)
 		}
 		if (packet.kind == PT_TSC)
 			ret->tsc_position = before;
-		note(ret, &packet);
 	}
 	if (ret->have_ip && is_pge_next(cursor))
 		ret->have_ip = false; /* BDM70 */

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "decode/base/bytes.h"
+
 enum pt_packet_kind {
 	PT_BAD,
 	PT_PAD,
@@ -77,6 +79,14 @@ enum pt_block_context pt_block_after(enum pt_block_context block, const struct p
 
 /** The first PSB in [p, end), or NULL. */
 const uint8_t *pt_psb_find(const uint8_t *p, const uint8_t *end);
+
+/** How many of the 8 bytes at `p` are PADs before any other packet. */
+static inline unsigned pt_pad_run(const uint8_t *p)
+{
+	uint64_t bytes = load_le(p, 8);
+
+	return bytes ? (unsigned)__builtin_ctzll(bytes) / 8 : 8;
+}
 
 enum { PT_MTC_BYTE = 0x59, PT_MTC_SIZE = 2 };
 
