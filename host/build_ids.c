@@ -178,18 +178,13 @@ static int add_file(struct build_ids *ids, const struct roots *roots, pid_t pid,
 
 int build_ids_add_process(struct build_ids *ids, const struct roots *roots, pid_t pid)
 {
-	_cleanup_fclose_ FILE *maps = NULL;
-	_cleanup_free_ char *line = NULL;
-	char path[PATH_MAX];
+	_cleanup_(map_lines_close) struct map_lines maps = { 0 };
 	struct map_line map;
-	size_t room = 0;
 	int r = 0;
 
-	(void)snprintf(path, sizeof(path), "%s/%d/maps", roots->proc, pid);
-	maps = fopen(path, "re");
-	while (maps && !r && getline(&line, &room, maps) > 0)
-		if (map_line_read(line, &map) && map.protection & MAP_CAN_RUN &&
-		    map.name[0] == '/' && map.name[1] != '/')
+	(void)map_lines_open(roots, pid, &maps, NULL);
+	while (!r && map_lines_next(&maps, &map))
+		if (map.protection & MAP_CAN_RUN && map.name[0] == '/' && map.name[1] != '/')
 			r = add_file(ids, roots, pid, &map);
 	return r;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool map_line_read(char *line, struct map_line *ret)
@@ -21,4 +22,30 @@ bool map_line_read(char *line, struct map_line *ret)
 	ret->name = at && line[at] ? line + at : "//anon";
 	/* No file can be opened by a longer name. */
 	return strlen(ret->name) < PATH_MAX;
+}
+
+int map_lines_open(const struct roots *roots, pid_t pid, struct map_lines *ret,
+		   struct ptvm_error *error)
+{
+	char path[PATH_MAX];
+
+	*ret = (struct map_lines){ 0 };
+	(void)snprintf(path, sizeof(path), "%s/%d/maps", roots->proc, pid);
+	ret->file = fopen(path, "re");
+	return ret->file ? 0 : ptvm_fail_errno(error, "cannot read %s", path);
+}
+
+bool map_lines_next(struct map_lines *lines, struct map_line *ret)
+{
+	while (lines->file && getline(&lines->line, &lines->room, lines->file) > 0)
+		if (map_line_read(lines->line, ret))
+			return true;
+	return false;
+}
+
+void map_lines_close(struct map_lines *lines)
+{
+	if (lines->file)
+		(void)fclose(lines->file);
+	free(lines->line);
 }

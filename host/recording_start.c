@@ -359,16 +359,12 @@ static void write_map(struct writer *w, pid_t pid, const struct map_line *map)
 /* Code only: nothing runs elsewhere. */
 static void write_maps(struct writer *w, pid_t pid)
 {
-	_cleanup_fclose_ FILE *maps = NULL;
-	_cleanup_free_ char *line = NULL;
-	char path[PATH_MAX];
+	_cleanup_(map_lines_close) struct map_lines maps = { 0 };
 	struct map_line map;
-	size_t room = 0;
 
-	(void)snprintf(path, sizeof(path), "%s/%d/maps", w->roots->proc, pid);
-	maps = fopen(path, "re");
-	while (maps && getline(&line, &room, maps) > 0)
-		if (map_line_read(line, &map) && map.protection & 4)
+	(void)map_lines_open(w->roots, pid, &maps, NULL);
+	while (map_lines_next(&maps, &map))
+		if (map.protection & MAP_CAN_RUN)
 			write_map(w, pid, &map);
 }
 
