@@ -12,7 +12,7 @@
 /* _stext of a kernel that did not move: 16 MiB into its mapping (CONFIG_PHYSICAL_START). */
 static const uint64_t linked_start = 0xffffffff81000000;
 
-enum { STAT_BYTES = 64 << 10 };
+enum { STAT_BYTES = 64 << 10, NOTES_BYTES = 4096 };
 
 /* Take over a value up to the first byte that is not printable. */
 static void set(struct guest_fact *fact, const char *value, const char *from)
@@ -39,7 +39,7 @@ static void set_from_vmcoreinfo(const struct kcore_head *head, const char *name,
 {
 	char text[sizeof(fact->value)];
 
-	if (kcore_head_value(head, name, text, sizeof(text)))
+	if (vmcoreinfo_value(head->vmcoreinfo, name, text, sizeof(text)))
 		set(fact, text, "VMCOREINFO");
 }
 
@@ -47,7 +47,7 @@ static void set_from_notes(struct channel *channel, struct guest_fact *fact)
 {
 	static const char path[] = "/sys/kernel/notes";
 	struct build_id id;
-	char notes[KCORE_NOTE_BYTES], text[2 * sizeof(id.bytes) + 1] = "";
+	char notes[NOTES_BYTES], text[2 * sizeof(id.bytes) + 1] = "";
 	int size = channel_read_text(channel, path, notes, sizeof(notes), NULL);
 
 	if (size <= 0)

@@ -19,8 +19,8 @@ static int fail(struct ptvm_error *error)
 
 static void read_vmcoreinfo(const char *text, size_t size, struct kcore_head *ret)
 {
-	if (size > KCORE_NOTE_BYTES)
-		size = KCORE_NOTE_BYTES;
+	if (size > VMCOREINFO_BYTES)
+		size = VMCOREINFO_BYTES;
 	memcpy(ret->vmcoreinfo, text, size);
 	ret->vmcoreinfo[size] = '\0';
 }
@@ -96,26 +96,6 @@ Elf64_Ehdr kcore_head_make(size_t count)
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = (Elf64_Half)count,
 	};
-}
-
-bool kcore_head_value(const struct kcore_head *head, const char *name, char *value, size_t size)
-{
-	const char *line = head->vmcoreinfo, *end;
-	size_t name_size = strlen(name), length;
-
-	value[0] = '\0';
-	for (; *line; line = *end ? end + 1 : end) {
-		end = strchrnul(line, '\n');
-		if (strncmp(line, name, name_size) || line[name_size] != '=')
-			continue;
-		line += name_size + 1;
-		length = (size_t)(end - line);
-		if (!length || length >= size)
-			return false;
-		(void)snprintf(value, size, "%.*s", (int)length, line);
-		return true;
-	}
-	return false;
 }
 
 void kcore_head_free(struct kcore_head *head)

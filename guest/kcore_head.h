@@ -3,17 +3,14 @@
 #pragma once
 
 #include <elf.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
+#include "guest/vmcoreinfo.h"
 
-enum {
-	KCORE_HEAD_BYTES = 64 << 10, /* all that is looked at */
-	KCORE_NOTE_BYTES = 4096,
-};
+enum { KCORE_HEAD_BYTES = 64 << 10 /* all that is looked at */ };
 
 struct kcore_segment {
 	uint64_t address, offset, size;
@@ -24,7 +21,7 @@ struct kcore_head {
 		struct kcore_segment *items;
 		size_t count, room;
 	} segments;
-	char vmcoreinfo[KCORE_NOTE_BYTES + 1]; /* lines "NAME=VALUE"; empty: none */
+	char vmcoreinfo[VMCOREINFO_BYTES + 1]; /* empty: none */
 };
 
 /**
@@ -39,9 +36,6 @@ int kcore_head_read(struct bytes bytes, struct kcore_head *ret, struct ptvm_erro
 
 /** The header of such a file with `count` program headers behind it. */
 Elf64_Ehdr kcore_head_make(size_t count);
-
-/** The VALUE of a NAME in vmcoreinfo; false, and `value` empty, where it is not or does not fit. */
-bool kcore_head_value(const struct kcore_head *head, const char *name, char *value, size_t size);
 
 /** Free everything. */
 void kcore_head_free(struct kcore_head *head);

@@ -11,7 +11,7 @@
 enum {
 	PAGE = 4096,
 	NOTE_NAME_BYTES = 12, /* "VMCOREINFO", padded */
-	NOTE_BYTES = sizeof(Elf64_Nhdr) + NOTE_NAME_BYTES + KCORE_NOTE_BYTES,
+	NOTE_BYTES = sizeof(Elf64_Nhdr) + NOTE_NAME_BYTES + VMCOREINFO_BYTES,
 	MOST_PIECES = (KCORE_HEAD_BYTES - PAGE - NOTE_BYTES) / sizeof(Elf64_Phdr),
 };
 
@@ -72,18 +72,18 @@ static void add_headers(struct memory_kcore *kcore)
 static void add_note(struct guest_kernel *kernel, struct text *head)
 {
 	const char name[NOTE_NAME_BYTES] = "VMCOREINFO";
-	char content[KCORE_NOTE_BYTES + 1] = { 0 };
+	char content[VMCOREINFO_BYTES + 1] = { 0 };
 	Elf64_Nhdr note = { .n_namesz = sizeof("VMCOREINFO") };
 	uint64_t variable = guest_kernel_symbol(kernel, "vmcoreinfo_data"), address = 0;
 
 	if (variable)
 		(void)page_walk_read(&kernel->walk, variable, &address, sizeof(address), NULL);
 	if (address)
-		(void)page_walk_read(&kernel->walk, address, content, KCORE_NOTE_BYTES, NULL);
+		(void)page_walk_read(&kernel->walk, address, content, VMCOREINFO_BYTES, NULL);
 	note.n_descsz = (Elf64_Word)strlen(content);
 	text_add(head, (const char *)&note, sizeof(note));
 	text_add(head, name, sizeof(name));
-	text_add(head, content, KCORE_NOTE_BYTES);
+	text_add(head, content, VMCOREINFO_BYTES);
 }
 
 int memory_kcore_make(struct guest_kernel *kernel, struct memory_kcore *ret,

@@ -63,7 +63,7 @@ static int find_process(struct guest_args *args, struct copy_ways *ways, struct 
 	int r = vm_process_read(&roots, (pid_t)args->pid, &args->process, error);
 
 	args->domain = args->process.name[0] ? args->process.name : NULL;
-	ways->domain = args->process.uuid;
+	ways->target.domain = args->process.uuid;
 	return r;
 }
 
@@ -115,8 +115,7 @@ int cmd_guest(int argc, char **argv, struct ptvm_error *error)
 	if (r)
 		return r;
 	ways.list = args.via;
-	ways.uri = args.uri;
-	ways.domain = args.domain;
+	ways.target = (struct guest_target){ args.uri, args.domain, (pid_t)args.pid };
 	r = args.pid ? find_process(&args, &ways, error) : 0;
 	return r ? r : copy_loop_by_ways(&ways, copy_guest, &args, error);
 }

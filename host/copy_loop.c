@@ -72,12 +72,12 @@ static int copy_by(const struct copy_ways *ways, const char *via,
 	struct guest_way way;
 	int r;
 
-	if (guest_way_asks_monitor(via) && !ways->is_again)
+	r = guest_way_open(via, &ways->target, &way, error);
+	if (way.has_asked_monitor && !ways->is_again)
 		(void)fprintf(stderr,
-			      "ptvm %s: this asks QEMU's monitor for registers and where memory "
+			      "ptvm %s: this asked QEMU's monitor for registers and where memory "
 			      "is; libvirt notes it and calls the domain tainted\n",
 			      ways->verb);
-	r = guest_way_open(via, ways->uri, ways->domain, &way, error);
 	if (!r)
 		r = copy(context, &way, error);
 	guest_way_close(&way);

@@ -14,8 +14,7 @@ struct guest_copy;
 struct copy_ways {
 	const char *verb; /* said before messages */
 	const char *list; /* checked by guest_way_check() */
-	const char *uri;  /* of libvirt; NULL: the default */
-	const char *domain;
+	struct guest_target target;
 	bool is_again; /* it was copied before: what that does to the guest was said */
 };
 

@@ -7,6 +7,7 @@
 #include "guest/channel_memory.h"
 #include "guest/channel_mount.h"
 #include "guest/channel_ssh.h"
+#include "host/vm_search.h"
 
 static bool is_agent(const char *via)
 {
@@ -63,63 +64,84 @@ int guest_way_check(const char *list, bool has_domain, struct ptvm_error *error)
 	return 0;
 }
 
-bool guest_way_asks_monitor(const char *via)
-{
-	return is_memory(via);
-}
-
-static int find_domain(const char *uri, const char *name, struct guest_way *way,
+static int find_domain(const struct guest_target *target, struct guest_way *way,
 		       struct ptvm_error *error)
 {
 	struct ptvm_error why = { 0 };
 	int r;
 
-	if (!name[0])
+	if (!target->domain[0])
 		return ptvm_fail(error, PTVM_NOT_FOUND,
-				 "the process has no -uuid by which libvirt could know it");
-	r = domain_link_open(uri, false, &way->link, &why);
+				 "the process has no -uuid by which libvirt could know it; "
+				 "--via memory, ssh=HOST or mount=DIR need no libvirt");
+	r = domain_link_open(target->uri, false, &way->link, &why);
 	if (r)
 		return why.code ? ptvm_fail(error, why.code, "%s; " DOMAIN_LINK_REMEDY, why.message)
 				: r;
-	r = domain_find(way->link, name, &way->domain, error);
+	r = domain_find(way->link, target->domain, &way->domain, error);
 	if (!r && !way->domain.is_running)
 		r = ptvm_fail(error, PTVM_NOT_FOUND, "domain '%s' is %s", way->domain.name,
 			      way->domain.state);
 	return r;
 }
 
-static int open_agent(struct guest_way *way)
+static int open_agent(const struct guest_target *target, struct guest_way *way,
+		      struct ptvm_error *error)
 {
+	int r = find_domain(target, way, error);
+
+	if (r)
+		return r;
 	way->agent = (struct guest_agent){ way->link, way->domain.uuid };
 	return guest_agent_channel(&way->agent, &way->channel);
 }
 
-static int open_memory(struct guest_way *way, struct ptvm_error *error)
+static int open_kernel(struct guest_way *way, struct ptvm_error *error)
 {
-	const struct roots roots = roots_here();
-	struct guest_memory reader = vm_memory_reader(&way->memory);
-	int r = vm_memory_open(&roots, way->link, way->domain.uuid, &way->memory, error);
+	const struct guest_memory reader = vm_memory_reader(&way->memory);
 
-	if (r)
-		return r;
 	return channel_memory_new(&reader, way->memory.page_roots, way->memory.root_count,
 				  &way->channel, error);
 }
 
-int guest_way_open(const char *via, const char *uri, const char *domain, struct guest_way *ret,
+static int ask_monitor(const struct roots *roots, const struct guest_target *target,
+		       struct guest_way *way, struct ptvm_error *error)
+{
+	int r = find_domain(target, way, error);
+
+	if (r)
+		return r;
+	way->has_asked_monitor = true;
+	r = vm_memory_open(roots, way->link, way->domain.uuid, &way->memory, error);
+	return r ? r : open_kernel(way, error);
+}
+
+static int open_memory(const struct guest_target *target, struct guest_way *way,
+		       struct ptvm_error *error)
+{
+	const struct roots roots = roots_here();
+	struct ptvm_error why = { 0 };
+	int r = ask_monitor(&roots, target, way, &why);
+	const pid_t pid = target->pid ? target->pid : way->memory.pid;
+
+	if (!r || r == -PTVM_NO_MEMORY)
+		return r;
+	if (!pid)
+		return ptvm_fail(error, why.code, "%s", why.message);
+	vm_memory_close(&way->memory);
+	r = vm_search_open(&roots, pid, &way->memory, error);
+	return r ? r : open_kernel(way, error);
+}
+
+int guest_way_open(const char *via, const struct guest_target *target, struct guest_way *ret,
 		   struct ptvm_error *error)
 {
-	int r = 0;
-
 	*ret = (struct guest_way){ .memory.file = -1 };
 	if (argument(via, "ssh="))
 		return channel_ssh_new(argument(via, "ssh="), &ret->channel, error);
 	if (argument(via, "mount="))
 		return channel_mount_new(argument(via, "mount="), &ret->channel, error);
-	r = find_domain(uri, domain, ret, error);
-	if (r)
-		return r;
-	return is_agent(via) ? open_agent(ret) : open_memory(ret, error);
+	return is_agent(via) ? open_agent(target, ret, error) : open_memory(target, ret, error);
 }
 
 void guest_way_close(struct guest_way *way)

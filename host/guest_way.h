@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "decode/base/error.h"
 #include "host/domain.h"
@@ -10,8 +11,16 @@
 
 struct channel;
 
+/** Which guest it is. */
+struct guest_target {
+	const char *uri;    /* of libvirt; NULL: the default */
+	const char *domain; /* name, UUID or id, "" unknown to libvirt; NULL where none is needed */
+	pid_t pid;          /* of the process that runs it; 0: not known */
+};
+
 struct guest_way {
 	struct channel *channel;
+	bool has_asked_monitor;   /* for which libvirt calls the domain tainted: tell the user */
 	struct domain_link *link; /* NULL where libvirt is not needed */
 	struct domain domain;     /* where it is */
 	struct guest_agent agent;
@@ -33,23 +42,17 @@ void guest_way_next(const char **list, char via[GUEST_WAY_BYTES]);
 int guest_way_check(const char *list, bool has_domain, struct ptvm_error *error);
 
 /**
- * Does it give commands to QEMU's monitor, for which libvirt calls a domain tainted? Its user must
- * have asked for it, and is told.
- */
-bool guest_way_asks_monitor(const char *via);
-
-/**
- * Open a way.
+ * Open a way. The guest's memory is looked for as QEMU's monitor says where libvirt knows the
+ * domain, and else, or where that leads to nothing, searched for in its process.
  *
- * @via     one that is known
- * @uri     of libvirt; NULL: the default
- * @domain  name, UUID or id, "" unknown to libvirt; NULL where none is needed
- * @ret     stays where it is; release with guest_way_close(), also after a failure
+ * @via  one that is known
+ * @ret  stays where it is; release with guest_way_close(), also after a failure
  *
  * Returns 0, or an error of domain_find() (also -PTVM_NOT_FOUND: it does not run),
- * channel_ssh_new(), channel_mount_new(), vm_memory_open() or channel_memory_new().
+ * channel_ssh_new(), channel_mount_new(), vm_memory_open(), vm_search_open() or
+ * channel_memory_new().
  */
-int guest_way_open(const char *via, const char *uri, const char *domain, struct guest_way *ret,
+int guest_way_open(const char *via, const struct guest_target *target, struct guest_way *ret,
 		   struct ptvm_error *error);
 
 /** Close all of it. */

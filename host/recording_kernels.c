@@ -90,8 +90,7 @@ static int copy_guest(const struct record_options *options, const struct copying
 	const struct trace_machine *machine = copying->kernel->machine;
 	const struct copy_ways ways = { .verb = verb,
 					.list = ways_to(options, machine),
-					.uri = options->uri,
-					.domain = machine->uuid,
+					.target = { options->uri, machine->uuid, machine->vm.pid },
 					.is_again = copying->kernel->is_copied };
 
 	if (!ways.list)

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
@@ -65,17 +64,38 @@ static int ask_addresses(struct vm_memory *memory, struct ptvm_error *error)
 	return r;
 }
 
-/* Open the memory of QEMU's process. False where we may not, or it runs on another machine. */
-static bool open_process(const struct roots *roots, const struct vm_process *vm,
-			 struct vm_memory *memory)
+static int open_file(const struct roots *roots, struct vm_memory *memory, struct ptvm_error *error)
 {
 	char path[PATH_MAX];
 
-	(void)snprintf(path, sizeof(path), "%s/%d/mem", roots->proc, vm->pid);
+	(void)snprintf(path, sizeof(path), "%s/%d/mem", roots->proc, memory->pid);
 	memory->file = open(path, O_RDONLY | O_CLOEXEC);
-	return memory->file >= 0;
+	return memory->file >= 0 ? 0 : ptvm_fail_errno(error, "cannot read %s", path);
 }
 
+static int check_protection(const struct vm_process *vm, struct ptvm_error *error)
+{
+	return vm->protection == VM_OPEN
+		       ? 0
+		       : ptvm_fail(
+				 error, PTVM_BAD_USAGE,
+				 "the guest's memory is hidden from the host: copy with its help");
+}
+
+int vm_memory_open_process(const struct roots *roots, pid_t pid, struct vm_memory *ret,
+			   struct ptvm_error *error)
+{
+	struct vm_process vm;
+	int r;
+
+	*ret = (struct vm_memory){ .pid = pid, .file = -1 };
+	r = vm_process_read(roots, pid, &vm, error);
+	if (!r)
+		r = check_protection(&vm, error);
+	return r ? r : open_file(roots, ret, error);
+}
+
+/* Where we may not read the process's memory, or it runs on another machine, libvirt does it. */
 int vm_memory_open(const struct roots *roots, struct domain_link *link, const char *uuid,
 		   struct vm_memory *ret, struct ptvm_error *error)
 {
@@ -83,17 +103,15 @@ int vm_memory_open(const struct roots *roots, struct domain_link *link, const ch
 	bool is_here = !vm_process_find(roots, uuid, &vm, NULL);
 	int r;
 
-	memset(ret, 0, sizeof(*ret));
-	ret->link = link;
-	ret->uuid = uuid;
-	ret->file = -1;
-	if (is_here && vm.protection != VM_OPEN)
-		return ptvm_fail(error, PTVM_BAD_USAGE,
-				 "the guest's memory is hidden from the host: copy with its help");
-	r = ask_roots(ret, error);
+	*ret = (struct vm_memory){ .link = link, .uuid = uuid, .file = -1 };
+	if (is_here)
+		ret->pid = vm.pid;
+	r = is_here ? check_protection(&vm, error) : 0;
+	if (!r)
+		r = ask_roots(ret, error);
 	if (!r)
 		r = ask_ranges(ret, error);
-	if (!r && is_here && open_process(roots, &vm, ret))
+	if (!r && is_here && !open_file(roots, ret, NULL))
 		r = ask_addresses(ret, error);
 	return r;
 }
@@ -121,9 +139,11 @@ static int read_process(const struct vm_memory *memory, uint64_t address, uint8_
 			n = pread(memory->file, data, size, (off_t)address);
 		} while (n < 0 && errno == EINTR);
 		if (n < 0)
-			return ptvm_fail_errno(error, "cannot read QEMU's memory");
+			return ptvm_fail_errno(error, "cannot read the memory of process %d",
+					       memory->pid);
 		if (!n)
-			return ptvm_fail(error, PTVM_SYSTEM, "QEMU has ended");
+			return ptvm_fail(error, PTVM_SYSTEM,
+					 "the process that runs the guest has ended");
 	}
 	return 0;
 }
@@ -135,6 +155,16 @@ static const struct vm_memory_range *find_range(const struct vm_memory *memory, 
 		    address <= memory->ranges[i].guest.last)
 			return &memory->ranges[i];
 	return NULL;
+}
+
+static int no_range(const struct vm_memory *memory, uint64_t address, struct ptvm_error *error)
+{
+	if (address < memory->unknown_end && address > memory->ranges[memory->count - 1].guest.last)
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "the guest uses memory that was plugged in (at %#" PRIx64
+				 "), and where that is in process %d is not known",
+				 address, memory->pid);
+	return -PTVM_NOT_FOUND;
 }
 
 static int read_memory(void *context, uint64_t address, void *data, size_t size,
@@ -150,7 +180,7 @@ static int read_memory(void *context, uint64_t address, void *data, size_t size,
 	for (; size && !r; address += part, to += part, size -= part) {
 		range = find_range(memory, address);
 		if (!range)
-			return -PTVM_NOT_FOUND;
+			return no_range(memory, address, error);
 		left = range->guest.last - address;
 		part = size - 1 < left ? size : left + 1;
 		r = memory->file < 0

@@ -1,9 +1,11 @@
-/* The memory of a domain's guest, read from outside: out of QEMU's process where we may, else
- * through libvirt. Where it is and what page tables are in use is told by QEMU's monitor. */
+/* The memory of a guest, read from outside: out of the process that runs it where we may, else
+ * through libvirt. Where it is and what page tables are in use is told by QEMU's monitor here, and
+ * without it by vm_search. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "decode/base/error.h"
 #include "guest/guest_kernel.h"
@@ -18,8 +20,12 @@ enum { VM_MEMORY_RANGES = 128 };
 struct vm_memory {
 	struct domain_link *link;
 	const char *uuid;
-	int file;     /* /proc/PID/mem; -1: by libvirt */
-	size_t count; /* of ranges; others are not looked at */
+	pid_t pid; /* of the process; 0: it is not here */
+	int file;  /* /proc/PID/mem; -1: by libvirt */
+	/* Where RAM may be that is in no range: after the last one, before this. Such has been
+	 * plugged in; reading it fails. */
+	uint64_t unknown_end;
+	size_t count; /* of ranges, in order; others are not looked at */
 	struct vm_memory_range {
 		struct monitor_range guest;
 		uint64_t address; /* in the process */
@@ -40,6 +46,15 @@ struct vm_memory {
  */
 int vm_memory_open(const struct roots *roots, struct domain_link *link, const char *uuid,
 		   struct vm_memory *ret, struct ptvm_error *error);
+
+/**
+ * Only open the process's memory: ranges and page tables are for the caller to fill in.
+ *
+ * Returns 0, -PTVM_NOT_FOUND or -PTVM_BAD_INPUT (no process that runs a machine), -PTVM_BAD_USAGE
+ * (encrypted memory) or -PTVM_SYSTEM; vm_memory_close() in any case.
+ */
+int vm_memory_open_process(const struct roots *roots, pid_t pid, struct vm_memory *ret,
+			   struct ptvm_error *error);
 
 /** What reads it; `memory` must stay where it is meanwhile. */
 struct guest_memory vm_memory_reader(struct vm_memory *memory);

@@ -11,6 +11,7 @@
 enum {
 	FAKE_LINUX_TEXT_BYTES = 0x3e60, /* _etext - _stext; the page after it is executable too */
 	FAKE_LINUX_SYMBOLS = 1200,
+	FAKE_LINUX_RAM_BYTES = 16 << 20, /* from 0 on, by what it says itself */
 };
 
 struct fake_linux {
@@ -18,10 +19,15 @@ struct fake_linux {
 	uint64_t user_root; /* page tables with one page of the kernel, next to memory.root */
 	uint8_t *text;      /* in memory.data */
 	uint8_t *boot_id;   /* there, too; 16 zeroes */
+	uint8_t *clock;     /* there, too; its jiffies, 8 zeroes */
+	char *vmcoreinfo;   /* there, too; what crash dumps are told */
 };
 
 /** Make it. */
 void fake_linux_init(struct fake_linux *guest, bool is_5_level);
+
+/** Leave it all as it is, and make another one beside it, in the same place by its own tables. */
+void fake_linux_boot_again(struct fake_linux *guest);
 
 /** The byte of text that it has at `address`. */
 uint8_t fake_linux_byte(uint64_t address);

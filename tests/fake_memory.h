@@ -12,6 +12,7 @@ enum { FAKE_MEMORY_PAGE = 4096 };
 
 /** Rights of a mapping, as bits of an entry. */
 #define FAKE_MEMORY_USER (UINT64_C(1) << 2)
+#define FAKE_MEMORY_LARGE (UINT64_C(1) << 7)
 #define FAKE_MEMORY_DATA (UINT64_C(1) << 63) /* not to be executed */
 
 struct fake_memory {

@@ -15,14 +15,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct code_ranges ranges = { &everything, 1, 1, 0xffffffff81000000 };
 	struct kcore_copy copy = { .file = -1 };
 	struct kcore_head head;
-	char value[64];
 
 	if (size > KCORE_HEAD_BYTES)
 		size = KCORE_HEAD_BYTES;
-	if (!kcore_head_read((struct bytes){ data, size }, &head, NULL)) {
-		(void)kcore_head_value(&head, "KERNELOFFSET", value, sizeof(value));
+	if (!kcore_head_read((struct bytes){ data, size }, &head, NULL))
 		(void)kcore_copy_plan(&head, &ranges, &copy, NULL);
-	}
 	kcore_head_free(&head);
 	kcore_copy_free(&copy);
 	return 0;

@@ -65,6 +65,7 @@ static void symbols_are_those_of_the_kernel_and_its_modules(void **state)
 		    "ffffffff96000010 t fn_3\n");
 	assert_text(fixture->channel, "/proc/kallsyms",
 		    "ffffffff96013100 D sysctl_bootid\n"
+		    "ffffffff96013200 D jiffies_64\n"
 		    "ffffffffc0005000 t start\t[module_1]\n");
 	assert_text(fixture->channel, "/proc/modules",
 		    "module_1 12288 - - Live 0xffffffffc0005000\n"

@@ -130,7 +130,7 @@ static void a_process_that_ended_is_told(void **state)
 
 	assert_int_equal(ftruncate(memory.file, 0), 0);
 	assert_int_equal(reader.read(reader.context, 0x10000, data, 4, &error), -PTVM_SYSTEM);
-	assert_string_equal(error.message, "QEMU has ended");
+	assert_string_equal(error.message, "the process that runs the guest has ended");
 	vm_memory_close(&memory);
 }
 

@@ -175,7 +175,8 @@ def test_a_guest_can_be_a_process():
             try:
                 while not pathlib.Path(f"/proc/{process.pid}/cmdline").read_text():
                     time.sleep(0.01)  # Popen returns early in the call of execve()
-                for options, message in [(["-p", process.pid], "the process has no -uuid by which libvirt could know it"),
+                for options, message in [(["-p", process.pid], "the process has no -uuid by which libvirt could know it; --via memory, "),
+                                         (["-p", process.pid, "--via", "memory"], f"no VMCOREINFO in the memory of process {process.pid}: "),
                                          (["-p", process.pid, "--via", f"mount={place}"], "/proc/kallsyms: "),
                                          (["-p", os.getpid(), "--via", f"mount={place}"], f"process {os.getpid()} ")]:
                     run = ptvm("guest", *map(str, options), "-o", f"{place}/copy")

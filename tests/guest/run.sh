@@ -137,11 +137,12 @@ agent_answers()
 	return 1
 }
 
+# RAM is in two pieces, below and above 4 GiB.
 start_guest()
 {
 	cat >"$work/domain.xml" <<-EOF
 		<domain type='qemu' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
-		<name>$name</name><memory unit='MiB'>512</memory><vcpu>1</vcpu>
+		<name>$name</name><memory unit='MiB'>3072</memory><vcpu>1</vcpu>
 		<os><type arch='x86_64' machine='q35'>hvm</type><kernel>$work/vmlinuz</kernel>
 		<initrd>$work/initrd.gz</initrd><cmdline>console=ttyS0 quiet</cmdline></os>
 		<cpu mode='maximum'/><features><acpi/></features>
@@ -237,6 +238,16 @@ from_memory_by_libvirt()
 		same_symbols_and_modules "$work/memory" "$work/peeked"
 }
 
+# A libvirt that does not know the guest leaves its process only: its memory is searched, and nobody asked.
+from_memory_of_process()
+{
+	"$ptvm" guest -p "$(vm_pid)" -c test:///default --via memory -o "$work/searched" 2>"$work/said" &&
+		[[ ! -s $work/said ]] && ./same_code.py "$work/agent/kcore" "$work/searched/kcore" &&
+		same_symbols_and_modules "$work/agent" "$work/searched" &&
+		same "$work/searched/guest.json" "$work/agent/guest.json" \
+			jq '[.build_id, .kaslr_offset, .boot_id] | map(.value)'
+}
+
 facts_are_the_guests()
 {
 	grep -F "\"$(cat "$work/release")\"" "$work/agent/guest.json" &&
@@ -272,6 +283,15 @@ recorded()
 		perf_reads "$to"
 }
 
+# No libvirt, no agent: the process is all there is.
+recorded_alone()
+{
+	"$record" -p "$(vm_pid)" -c test:///default --via memory -m 64K,64K --duration 500ms -o "$work/alone" 2>"$work/said" &&
+		./same_code.py "$work/agent/kcore" "$(echo "$work"/alone/kcore_dir__*)/kcore" &&
+		jq -e ".machines[0].kernel.release.value == \"$(cat "$work/release")\"" "$work/alone/data.ptvm.json" &&
+		perf_reads "$work/alone" && ! grep "monitor" "$work/said"
+}
+
 is_said_once()
 {
 	(($(grep -c "$1" "$work/said") == 1))
@@ -282,11 +302,14 @@ perf_reads()
 	(($(perf script -i "$1" --show-switch-events | grep -c SWITCH)))
 }
 
+vm_pid()
+{
+	pgrep -f "guest=$name,"
+}
+
 by_process()
 {
-	local pid
-
-	pid=$(pgrep -f "guest=$name,") && "$ptvm" guest -p "$pid" -o "$work/process" &&
+	"$ptvm" guest -p "$(vm_pid)" -o "$work/process" &&
 		nearly_same "$work/agent/kcore" "$work/process/kcore" && jq -e ".domain == \"$name\"" "$work/process/guest.json"
 }
 
@@ -333,6 +356,8 @@ check "the agent's files are closed" handles_are_closed
 check "by programs that the agent runs" by_programs
 check "a recording has it all" recorded "$work/recording"
 check "by the agent, named by its process" by_process
+check "from memory of a process that libvirt does not know" from_memory_of_process
+check "it is recorded with that" recorded_alone
 check "until now the domain was not tainted" is_not_tainted
 check "from memory" from_memory
 check "there is the same code" ./same_code.py "$work/agent/kcore" "$work/memory/kcore"
