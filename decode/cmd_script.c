@@ -49,6 +49,9 @@ static void report_damage(const struct perf_data *data)
 	if (data->bad_reason)
 		(void)fprintf(stderr, "ptvm script: %s: %s at offset %#" PRIx64 "\n", path,
 			      data->bad_reason, offset);
+	if (data->bad_records)
+		(void)fprintf(stderr, "ptvm script: %s: %" PRIu64 " records are damaged\n",
+			      data->path, data->bad_records);
 	if (data->lost_records)
 		(void)fprintf(stderr, "ptvm script: %s: %" PRIu64 " records were lost\n",
 			      data->path, data->lost_records);

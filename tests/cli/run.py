@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+import perf_file
 import questions
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
@@ -233,6 +234,18 @@ def test_a_recording_without_trace_says_so():
         run = ptvm("script", "-i", short)
         equal((run.returncode, run.stdout), (0, ""))
         equal(run.stderr.splitlines()[0], f"ptvm script: {short}: no trace in this recording")
+
+
+def test_damaged_records_are_counted():
+    with tempfile.TemporaryDirectory() as place:
+        damaged = pathlib.Path(place) / "damaged"
+        data = bytearray((RECORDING / "data").read_bytes())
+        at = next(data.index(record) for kind, record in perf_file.PerfFile(RECORDING / "data").records
+                  if kind == perf_file.ID_INDEX)
+        data[at + 15] = 1  # more entries than any record can have
+        damaged.write_bytes(data)
+        run = ptvm("script", "-i", damaged, "--itrace=e")
+        assert f"ptvm script: {damaged}: 1 records are damaged\n" in run.stderr, run.stderr
 
 
 def test_a_recording_that_is_not_there_is_a_failure():
