@@ -105,13 +105,6 @@ static int read_item(struct perf_data *data, struct perf_auxtrace *auxtrace,
 	}
 }
 
-static bool is_known(uint32_t type)
-{
-	enum { LAST_KERNEL_TYPE = 21 };
-
-	return type <= LAST_KERNEL_TYPE || (type >= PERF_HEADER_ATTR && type <= PERF_COMPRESSED2);
-}
-
 /* These are not listed: they are read here, or say nothing beside their place in the file. */
 static bool is_listed(uint32_t type)
 {
@@ -132,7 +125,6 @@ static int list_item(struct perf_data *data, const struct perf_item *item)
 		.size = item->size,
 	};
 
-	data->unknown_records += !is_known(item->type);
 	if (!is_listed(item->type))
 		return 0;
 	return vec_push(&data->records, record) ? 0 : -PTVM_NO_MEMORY;
@@ -215,7 +207,6 @@ static int explain_all(struct perf_data *data, struct perf_auxtrace *auxtrace)
 
 		page_trail_step(&trail, record->data);
 		data->bad_records += r < 0;
-		data->unknown_ids += record->id && !perf_data_id(data, record->id);
 		count_lost(data, record);
 		r = perf_auxtrace_add_sample(auxtrace, data, record, sample.aux);
 		data->bad_records += r == -PTVM_BAD_INPUT;

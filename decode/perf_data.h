@@ -193,10 +193,10 @@ struct perf_data {
 	} aux_index; /* offsets of AUXTRACE records */
 	struct perf_features features;
 	struct pt_config pt;
-	struct bytes auxtrace_info; /* the first such record's body */
-	bool have_pt;               /* an AUXTRACE_INFO of Intel PT was seen */
-	/* What could not be read, by kind, for one line at the end. */
-	uint64_t unknown_records, unknown_ids, bad_records, lost_records, bad_features;
+	struct bytes auxtrace_info;         /* the first such record's body */
+	bool have_pt;                       /* an AUXTRACE_INFO of Intel PT was seen */
+	uint64_t bad_records, bad_features; /* that are damaged, and left out as far as they are */
+	uint64_t lost_records;  /* that the recorder could not write, by its own count */
 	uint64_t skipped_bytes; /* of the data section, past damage or cut off */
 	uint64_t bad_offset;
 	const char *bad_reason; /* the first damage, at bad_offset; NULL when there is none */

@@ -26,10 +26,6 @@ enum {
 	WORD_FILTER,
 };
 
-/* Bits of the PT attr's config. */
-enum { CONFIG_PT = 1 << 0, CONFIG_BRANCH = 1 << 13 };
-static const uint64_t config_notnt = (uint64_t)1 << 55;
-
 enum { TYPE_INTEL_PT = 1 };
 
 /* 0 where the record ends before. */
@@ -82,12 +78,9 @@ static void read_filter(struct bytes info, struct pt_config *pt)
 
 static void read_config(struct bytes info, uint64_t config, struct pt_config *pt)
 {
-	pt->event_config = config;
 	pt->tsc = config & word(info, WORD_TSC_BIT);
 	pt->cyc = config & word(info, WORD_CYC_BIT);
 	pt->noretcomp = config & word(info, WORD_NORETCOMP_BIT);
-	pt->branch_off = (config & CONFIG_PT) && !(config & CONFIG_BRANCH);
-	pt->notnt = config & config_notnt;
 	read_mtc(info, config, pt);
 }
 

@@ -124,7 +124,7 @@ static void take_front(struct cursor *c, uint64_t type, struct perf_sample *ret)
 	if (type & PERF_SAMPLE_ID)
 		ret->id = take_u64(c);
 	if (type & PERF_SAMPLE_STREAM_ID)
-		ret->stream_id = take_u64(c);
+		(void)take_u64(c);
 	if (type & PERF_SAMPLE_CPU)
 		take_cpu(c, ret);
 	if (type & PERF_SAMPLE_PERIOD)
@@ -213,7 +213,7 @@ int perf_trailer_read(const struct perf_event *event, struct bytes body, struct 
 	if (type & PERF_SAMPLE_ID)
 		ret->id = take_u64(&c);
 	if (type & PERF_SAMPLE_STREAM_ID)
-		ret->stream_id = take_u64(&c);
+		(void)take_u64(&c);
 	if (type & PERF_SAMPLE_CPU)
 		take_cpu(&c, ret);
 	if (type & PERF_SAMPLE_IDENTIFIER)

@@ -7,7 +7,7 @@
 
 /** Zero or -1 where the event does not record it. Pointers go into the record. */
 struct perf_sample {
-	uint64_t ip, time, address, id, stream_id, period;
+	uint64_t ip, time, address, id, period;
 	int32_t pid, tid, cpu;  /* -1 unknown */
 	struct bytes raw;       /* of a tracepoint */
 	struct bytes aux;       /* trace before the sample */

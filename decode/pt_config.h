@@ -11,8 +11,6 @@ struct pt_config {
 	struct time_conv conv;
 	bool tsc, mtc, cyc;    /* which timing packets were switched on */
 	bool noretcomp;        /* every return has a TIP */
-	bool branch_off;       /* the branch bit was clear: no flow at all */
-	bool notnt;            /* TNT packets were switched off (config bit 55) */
 	bool have_event_trace; /* the interrupt flag is known (D and t flags) */
 	bool snapshot;         /* buffers or samples stand alone, and may repeat the former one */
 	bool guest_tsc_raw;    /* take guest TSCs for the host's */
@@ -23,6 +21,5 @@ struct pt_config {
 	uint32_t max_nonturbo;     /* P1 ratio, in 100 MHz; 0 unknown */
 	uint64_t nominal_hz;       /* TSC frequency; 0 unknown */
 	uint32_t cpu_family, cpu_model, cpu_stepping; /* 0 unknown; the key to errata */
-	uint64_t event_config;                        /* attr.config of the PT event */
 	char filter[256];                             /* address filter, "" for none */
 };

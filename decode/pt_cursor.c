@@ -220,7 +220,6 @@ int pt_cursor_psb(struct pt_cursor *cursor, struct pt_psb_state *ret)
 			break;
 		if (packet.kind == PT_OVF) {
 			pt_cursor_seek(cursor, before);
-			ret->overflow = true;
 			ret->have_ip = false;
 			return 0;
 		}

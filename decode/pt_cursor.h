@@ -55,7 +55,6 @@ struct pt_psb_state {
 	uint8_t cbr;
 	uint64_t cr3, vmcs, ip;
 	struct pt_tsc_group tsc; /* `guest` and `vmcs` are for the reader's caller to settle */
-	bool overflow;           /* the group ended in an OVF, which is the next packet */
 };
 
 /**

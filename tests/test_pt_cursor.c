@@ -156,7 +156,7 @@ static void a_psb_group_states_all_it_has(void **state)
 	assert_int_equal(psb.tsc.fast, 9);
 	assert_int_equal(psb.cbr, 21);
 	assert_int_equal(psb.cr3, 0x5000);
-	assert_true(psb.nr && psb.in_tx && !psb.overflow);
+	assert_true(psb.nr && psb.in_tx);
 	assert_int_equal(psb.vmcs, 0x123);
 	assert_int_equal(psb.ip, 0x401000);
 	assert_next(&fixture, PT_MTC);
@@ -194,7 +194,7 @@ static void a_group_ends_at_what_may_not_be_in_it(void **state)
 	begin(&fixture, &no_config, 100);
 	assert_next(&fixture, PT_PSB);
 	assert_int_equal(pt_cursor_psb(&fixture.cursor, &psb), 0);
-	assert_true(psb.overflow);
+	assert_false(psb.have_ip);
 	assert_next(&fixture, PT_OVF);
 	assert_next(&fixture, PT_PSB);
 	assert_int_equal(pt_cursor_psb(&fixture.cursor, &psb), -PTVM_BAD_PACKET);
