@@ -90,7 +90,7 @@ static void print_branch_stack(const struct perf_data *data, FILE *out)
 
 static void print_pmu_mappings(const struct perf_data *data, FILE *out)
 {
-	struct bytes payload = data->features.payloads[16];
+	struct bytes payload = data->features.payloads[PERF_FEATURE_PMU_MAPPINGS];
 	uint64_t count = take_u32(&payload);
 	const char *before = "# pmu mappings: ";
 
@@ -136,7 +136,7 @@ static void print_clockid(const struct perf_data *data, FILE *out)
 {
 	uint64_t resolution;
 
-	if (bytes_read(data->features.payloads[23], 0, 8, &resolution))
+	if (bytes_read(data->features.payloads[PERF_FEATURE_CLOCKID], 0, 8, &resolution))
 		(void)fprintf(out, "# clockid frequency: %" PRIu64 " MHz\n", resolution * 1000);
 }
 
@@ -144,13 +144,13 @@ static void print_dir_format(const struct perf_data *data, FILE *out)
 {
 	uint64_t version;
 
-	(void)bytes_read(data->features.payloads[24], 0, 8, &version);
+	(void)bytes_read(data->features.payloads[PERF_FEATURE_DIR_FORMAT], 0, 8, &version);
 	(void)fprintf(out, "# directory data version : %" PRIu64 "\n", version);
 }
 
 static void print_compressed(const struct perf_data *data, FILE *out)
 {
-	struct bytes payload = data->features.payloads[27];
+	struct bytes payload = data->features.payloads[PERF_FEATURE_COMPRESSED];
 	uint64_t type, level, ratio;
 
 	(void)bytes_read(payload, 4, 4, &type);
@@ -181,7 +181,7 @@ static void print_caps(struct bytes *payload, uint64_t count, FILE *out)
 
 static void print_cpu_caps(const struct perf_data *data, FILE *out)
 {
-	struct bytes payload = data->features.payloads[28];
+	struct bytes payload = data->features.payloads[PERF_FEATURE_CPU_PMU_CAPS];
 	uint64_t count = take_u32(&payload);
 
 	(void)fputs(count ? "# cpu pmu capabilities: " : "# cpu pmu capabilities: not available",
@@ -192,7 +192,7 @@ static void print_cpu_caps(const struct perf_data *data, FILE *out)
 /* For each PMU: how many capabilities, its name, the capabilities. */
 static void print_pmu_caps(const struct perf_data *data, FILE *out)
 {
-	struct bytes payload = data->features.payloads[31];
+	struct bytes payload = data->features.payloads[PERF_FEATURE_PMU_CAPS];
 	uint64_t pmus = take_u32(&payload);
 
 	for (uint64_t i = 0; i < pmus && payload.size; i++) {
@@ -241,37 +241,37 @@ static const struct {
 	void (*print)(const struct perf_data *data, FILE *out);
 	bool is_long;
 } features[] = {
-	[1] = { "TRACING_DATA", NULL, false },
-	[2] = { "BUILD_ID", NULL, false },
-	[3] = { "HOSTNAME", print_hostname, false },
-	[4] = { "OSRELEASE", print_osrelease, false },
-	[5] = { "VERSION", print_version, false },
-	[6] = { "ARCH", print_arch, false },
-	[7] = { "NRCPUS", print_nrcpus, false },
-	[8] = { "CPUDESC", print_cpudesc, false },
-	[9] = { "CPUID", print_cpuid, false },
-	[10] = { "TOTAL_MEM", print_total_mem, false },
-	[11] = { "CMDLINE", print_cmdline, false },
-	[12] = { "EVENT_DESC", print_events, false },
-	[13] = { "CPU_TOPOLOGY", NULL, true },
-	[14] = { "NUMA_TOPOLOGY", NULL, true },
-	[15] = { "BRANCH_STACK", print_branch_stack, false },
-	[16] = { "PMU_MAPPINGS", print_pmu_mappings, false },
-	[17] = { "GROUP_DESC", NULL, false },
-	[18] = { "AUXTRACE", print_auxtrace, false },
-	[19] = { "STAT", print_stat, false },
-	[20] = { "CACHE", NULL, true },
-	[21] = { "SAMPLE_TIME", print_sample_time, false },
-	[22] = { "MEM_TOPOLOGY", NULL, true },
-	[23] = { "CLOCKID", print_clockid, false },
-	[24] = { "DIR_FORMAT", print_dir_format, false },
-	[25] = { "BPF_PROG_INFO", NULL, false },
-	[26] = { "BPF_BTF", NULL, false },
-	[27] = { "COMPRESSED", print_compressed, false },
-	[28] = { "CPU_PMU_CAPS", print_cpu_caps, false },
-	[29] = { "CLOCK_DATA", NULL, false },
-	[30] = { "HYBRID_TOPOLOGY", NULL, false },
-	[31] = { "PMU_CAPS", print_pmu_caps, false },
+	[PERF_FEATURE_TRACING_DATA] = { "TRACING_DATA", NULL, false },
+	[PERF_FEATURE_BUILD_ID] = { "BUILD_ID", NULL, false },
+	[PERF_FEATURE_HOSTNAME] = { "HOSTNAME", print_hostname, false },
+	[PERF_FEATURE_OSRELEASE] = { "OSRELEASE", print_osrelease, false },
+	[PERF_FEATURE_VERSION] = { "VERSION", print_version, false },
+	[PERF_FEATURE_ARCH] = { "ARCH", print_arch, false },
+	[PERF_FEATURE_NRCPUS] = { "NRCPUS", print_nrcpus, false },
+	[PERF_FEATURE_CPUDESC] = { "CPUDESC", print_cpudesc, false },
+	[PERF_FEATURE_CPUID] = { "CPUID", print_cpuid, false },
+	[PERF_FEATURE_TOTAL_MEM] = { "TOTAL_MEM", print_total_mem, false },
+	[PERF_FEATURE_CMDLINE] = { "CMDLINE", print_cmdline, false },
+	[PERF_FEATURE_EVENT_DESC] = { "EVENT_DESC", print_events, false },
+	[PERF_FEATURE_CPU_TOPOLOGY] = { "CPU_TOPOLOGY", NULL, true },
+	[PERF_FEATURE_NUMA_TOPOLOGY] = { "NUMA_TOPOLOGY", NULL, true },
+	[PERF_FEATURE_BRANCH_STACK] = { "BRANCH_STACK", print_branch_stack, false },
+	[PERF_FEATURE_PMU_MAPPINGS] = { "PMU_MAPPINGS", print_pmu_mappings, false },
+	[PERF_FEATURE_GROUP_DESC] = { "GROUP_DESC", NULL, false },
+	[PERF_FEATURE_AUXTRACE] = { "AUXTRACE", print_auxtrace, false },
+	[PERF_FEATURE_STAT] = { "STAT", print_stat, false },
+	[PERF_FEATURE_CACHE] = { "CACHE", NULL, true },
+	[PERF_FEATURE_SAMPLE_TIME] = { "SAMPLE_TIME", print_sample_time, false },
+	[PERF_FEATURE_MEM_TOPOLOGY] = { "MEM_TOPOLOGY", NULL, true },
+	[PERF_FEATURE_CLOCKID] = { "CLOCKID", print_clockid, false },
+	[PERF_FEATURE_DIR_FORMAT] = { "DIR_FORMAT", print_dir_format, false },
+	[PERF_FEATURE_BPF_PROG_INFO] = { "BPF_PROG_INFO", NULL, false },
+	[PERF_FEATURE_BPF_BTF] = { "BPF_BTF", NULL, false },
+	[PERF_FEATURE_COMPRESSED] = { "COMPRESSED", print_compressed, false },
+	[PERF_FEATURE_CPU_PMU_CAPS] = { "CPU_PMU_CAPS", print_cpu_caps, false },
+	[PERF_FEATURE_CLOCK_DATA] = { "CLOCK_DATA", NULL, false },
+	[PERF_FEATURE_HYBRID_TOPOLOGY] = { "HYBRID_TOPOLOGY", NULL, false },
+	[PERF_FEATURE_PMU_CAPS] = { "PMU_CAPS", print_pmu_caps, false },
 };
 
 enum { FEATURES = sizeof(features) / sizeof(*features) };

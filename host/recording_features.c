@@ -9,27 +9,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "decode/perf_feature.h"
 #include "host/build_ids.h"
 #include "host/cpu_model.h"
 #include "host/kernel_file.h"
 #include "host/tracing_data.h"
 
-/* Numbers that perf gave to features. */
 enum {
-	TRACING_DATA = 1,
-	BUILD_ID = 2,
-	HOSTNAME = 3,
-	OSRELEASE = 4,
-	VERSION = 5,
-	ARCH = 6,
-	NRCPUS = 7,
-	CPUDESC = 8,
-	CPUID = 9,
-	TOTAL_MEM = 10,
-	CMDLINE = 11,
-	EVENT_DESC = 12,
-	PMU_MAPPINGS = 16,
-	SAMPLE_TIME = 21,
 	STRING_ALIGN = 64,
 	TRACEPOINT = 2, /* type of an event */
 	MAX_TRACEPOINTS = 16,
@@ -105,7 +91,7 @@ static int add_cpu_count(struct recording_features *features)
 		return r;
 	put_u32(&section, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
 	put_u32(&section, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
-	return section_add(&section, NRCPUS, features);
+	return section_add(&section, PERF_FEATURE_NRCPUS, features);
 }
 
 static int add_cpu(struct recording_features *features, const struct roots *roots)
@@ -117,8 +103,8 @@ static int add_cpu(struct recording_features *features, const struct roots *root
 	cpu_model_read(roots, &cpu);
 	(void)snprintf(text, sizeof(text), "%s,%u,%u,%u", cpu.vendor, cpu.family, cpu.model,
 		       cpu.stepping);
-	r = add_string(features, CPUDESC, cpu.name);
-	return r ? r : add_string(features, CPUID, text);
+	r = add_string(features, PERF_FEATURE_CPUDESC, cpu.name);
+	return r ? r : add_string(features, PERF_FEATURE_CPUID, text);
 }
 
 static int add_memory(struct recording_features *features, const struct roots *roots)
@@ -133,7 +119,7 @@ static int add_memory(struct recording_features *features, const struct roots *r
 	(void)kernel_file_read(text, sizeof(text), "%s/meminfo", roots->proc);
 	(void)sscanf(text, "MemTotal: %llu", &kib);
 	put_u64(&section, kib);
-	return section_add(&section, TOTAL_MEM, features);
+	return section_add(&section, PERF_FEATURE_TOTAL_MEM, features);
 }
 
 static int add_command_line(struct recording_features *features,
@@ -147,7 +133,7 @@ static int add_command_line(struct recording_features *features,
 	put_u32(&section, (uint32_t)facts->argc);
 	for (int i = 0; i < facts->argc; i++)
 		put_string(&section, facts->argv[i]);
-	return section_add(&section, CMDLINE, features);
+	return section_add(&section, PERF_FEATURE_CMDLINE, features);
 }
 
 static int add_events(struct recording_features *features, const struct recording_facts *facts)
@@ -166,7 +152,7 @@ static int add_events(struct recording_features *features, const struct recordin
 		put_string(&section, event->name);
 		(void)fwrite(event->ids, sizeof(uint64_t), event->id_count, section.file);
 	}
-	return section_add(&section, EVENT_DESC, features);
+	return section_add(&section, PERF_FEATURE_EVENT_DESC, features);
 }
 
 /* Each PMU with a type, after a place for their count. Returns the count. */
@@ -203,7 +189,7 @@ static int add_pmus(struct recording_features *features, const struct roots *roo
 	if (r)
 		return r;
 	count = put_pmus(&section, roots);
-	r = section_add(&section, PMU_MAPPINGS, features);
+	r = section_add(&section, PERF_FEATURE_PMU_MAPPINGS, features);
 	if (!r)
 		memcpy(section.data, &count, sizeof(count));
 	return r;
@@ -218,7 +204,7 @@ static int add_times(struct recording_features *features, const struct recording
 		return r;
 	put_u64(&section, facts->first_ns);
 	put_u64(&section, facts->last_ns);
-	return section_add(&section, SAMPLE_TIME, features);
+	return section_add(&section, PERF_FEATURE_SAMPLE_TIME, features);
 }
 
 static int add_build_ids(struct recording_features *features, const struct build_ids *ids)
@@ -229,7 +215,7 @@ static int add_build_ids(struct recording_features *features, const struct build
 
 	if (!r)
 		features->items[features->count++] =
-			(struct recording_feature){ BUILD_ID, data, size };
+			(struct recording_feature){ PERF_FEATURE_BUILD_ID, data, size };
 	return r;
 }
 
@@ -256,7 +242,7 @@ static int add_formats(struct recording_features *features, const struct roots *
 	r = count ? tracing_data_make(roots, names, count, &data, &size) : -PTVM_NOT_FOUND;
 	if (!r)
 		features->items[features->count++] =
-			(struct recording_feature){ TRACING_DATA, data, size };
+			(struct recording_feature){ PERF_FEATURE_TRACING_DATA, data, size };
 	return r == -PTVM_NOT_FOUND ? 0 : r;
 }
 
@@ -271,13 +257,13 @@ static int add_all(const struct roots *roots, const struct recording_facts *fact
 	if (!r && facts->build_ids)
 		r = add_build_ids(features, facts->build_ids);
 	if (!r)
-		r = add_string(features, HOSTNAME, name.nodename);
+		r = add_string(features, PERF_FEATURE_HOSTNAME, name.nodename);
 	if (!r)
-		r = add_string(features, OSRELEASE, name.release);
+		r = add_string(features, PERF_FEATURE_OSRELEASE, name.release);
 	if (!r)
-		r = add_string(features, VERSION, facts->version);
+		r = add_string(features, PERF_FEATURE_VERSION, facts->version);
 	if (!r)
-		r = add_string(features, ARCH, name.machine);
+		r = add_string(features, PERF_FEATURE_ARCH, name.machine);
 	if (!r)
 		r = add_cpu_count(features);
 	if (!r)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "decode/perf_data.h"
+#include "decode/perf_feature.h"
 #include "host/recording_features.h"
 #include "tests/fake_tree.h"
 
@@ -104,12 +105,14 @@ static void sections_are_as_long_as_what_is_in_them(void **state)
 	memset(word, 'x', LONG_NAME);
 	word[LONG_NAME] = 0;
 	round_trip(bench, &facts);
-	assert_int_equal(bench->data.features.payloads[5].size, 4 + 64);
-	assert_int_equal(bench->data.features.payloads[11].size, 4 + 4 + 2 * 64);
-	assert_int_equal(bench->data.features.payloads[12].size, 4 + 4 + 128 + 4 + 4 + 64 + 8);
-	assert_int_equal(bench->data.features.payloads[16].size, 4 + 4 + 4 + 64);
-	assert_int_equal(bench->data.features.payloads[16].data[0], 1);
-	assert_int_equal(bench->data.features.payloads[16].data[4], 8);
+	assert_int_equal(bench->data.features.payloads[PERF_FEATURE_VERSION].size, 4 + 64);
+	assert_int_equal(bench->data.features.payloads[PERF_FEATURE_CMDLINE].size, 4 + 4 + 2 * 64);
+	assert_int_equal(bench->data.features.payloads[PERF_FEATURE_EVENT_DESC].size,
+			 4 + 4 + 128 + 4 + 4 + 64 + 8);
+	assert_int_equal(bench->data.features.payloads[PERF_FEATURE_PMU_MAPPINGS].size,
+			 4 + 4 + 4 + 64);
+	assert_int_equal(bench->data.features.payloads[PERF_FEATURE_PMU_MAPPINGS].data[0], 1);
+	assert_int_equal(bench->data.features.payloads[PERF_FEATURE_PMU_MAPPINGS].data[4], 8);
 }
 
 static void a_machine_that_tells_nothing_has_empty_ones(void **state)
@@ -121,7 +124,7 @@ static void a_machine_that_tells_nothing_has_empty_ones(void **state)
 	round_trip(bench, &facts);
 	assert_string_equal(bench->data.features.cpudesc, "unknown");
 	assert_int_equal(bench->data.features.total_mem_kb, 0);
-	assert_int_equal(bench->data.features.payloads[16].size, 4);
+	assert_int_equal(bench->data.features.payloads[PERF_FEATURE_PMU_MAPPINGS].size, 4);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

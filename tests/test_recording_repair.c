@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "decode/perf_data.h"
+#include "decode/perf_feature.h"
 #include "host/recording_features.h"
 #include "host/recording_out.h"
 #include "host/recording_repair.h"
@@ -216,9 +217,11 @@ static void features_that_were_kept_come_back(void **state)
 	open_it(bench);
 	assert_int_equal(bench->data.features.bitmap[0], 1 << 1 | 1 << 7 | 1 << 18 | 1 << 21);
 	assert_int_equal(bench->data.features.cpus_available, 4);
-	assert_int_equal(bench->data.features.payloads[1].size, 7);
-	assert_memory_equal(bench->data.features.payloads[1].data, "formats", 7);
-	assert_memory_equal(bench->data.features.payloads[21].data, "later, and longer", 17);
+	assert_int_equal(bench->data.features.payloads[PERF_FEATURE_TRACING_DATA].size, 7);
+	assert_memory_equal(bench->data.features.payloads[PERF_FEATURE_TRACING_DATA].data,
+			    "formats", 7);
+	assert_memory_equal(bench->data.features.payloads[PERF_FEATURE_SAMPLE_TIME].data,
+			    "later, and longer", 17);
 	assert_int_equal(bench->data.aux_index.count, PIECES);
 	assert_false(is_kept(bench));
 }
