@@ -49,19 +49,16 @@ static int parse_options(struct correlate_args *args, int argc, char **argv,
 			"Find the TSC offset of each guest, and make guest time stamps the host's.",
 		.rows = rows,
 	};
-	int left = options_parse(&options, argc, argv, stdout, error);
+	int r = options_parse(&options, argc, argv, stdout, error);
 
-	if (left > 0)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "unexpected argument '%s'", argv[1]);
-	if (!left && args->undo &&
-	    (args->dry_run || args->output || args->json || args->given.count))
+	if (!r && args->undo && (args->dry_run || args->output || args->json || args->given.count))
 		return ptvm_fail(error, PTVM_BAD_USAGE, "--undo goes with -i and -f only");
-	if (!left && !args->dry_run && args->input && !strcmp(args->input, "-"))
+	if (!r && !args->dry_run && args->input && !strcmp(args->input, "-"))
 		return ptvm_fail(error, PTVM_BAD_USAGE,
 				 "standard input cannot be corrected: only --dry-run reads it");
-	if (!left && args->dry_run && args->output)
+	if (!r && args->dry_run && args->output)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "--dry-run and -o exclude each other");
-	return left;
+	return r;
 }
 
 static bool show_progress(void *context, double done)

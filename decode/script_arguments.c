@@ -216,15 +216,11 @@ int script_parse(struct script_args *args, int argc, char **argv, struct ptvm_er
 		.summary = "Print what ran, host and guests in one order of time.",
 		.rows = table.rows,
 	};
-	int left;
 
 	add_input(&table, args);
 	add_events(&table, args);
 	add_form(&table, args);
 	add_selection(&table, args);
 	add_raw_traces(&table, args);
-	left = options_parse(&options, argc, argv, stdout, error);
-	if (left > 0)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "unexpected argument '%s'", argv[1]);
-	return left;
+	return options_parse(&options, argc, argv, stdout, error);
 }

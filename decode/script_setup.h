@@ -60,8 +60,7 @@ struct script {
 	bool nothing_wanted; /* the options leave no instruction to decode */
 };
 
-/** Parse the verb's arguments. Returns as options_parse(), or -PTVM_BAD_USAGE where some are left.
- */
+/** Parse the verb's arguments. Returns as options_parse(). */
 int script_parse(struct script_args *args, int argc, char **argv, struct ptvm_error *error);
 
 /** Settle the fields of all kinds of lines; the recording is open, and how to print mostly settled.

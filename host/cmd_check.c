@@ -36,12 +36,10 @@ static int parse_options(struct check_args *args, int argc, char **argv, struct 
 			"where not.",
 		.rows = rows,
 	};
-	int left = options_parse(&options, argc, argv, stdout, error);
+	int r = options_parse(&options, argc, argv, stdout, error);
 
-	if (left < 0)
-		return left;
-	if (left > 0)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "unexpected argument '%s'", argv[1]);
+	if (r)
+		return r;
 	if (args->pid > INT_MAX)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "there is no process %" PRIu64, args->pid);
 	if (args->pid && args->guest.name)

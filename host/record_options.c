@@ -230,14 +230,14 @@ static int check(const struct record_options *options, struct ptvm_error *error)
 	return wrong ? ptvm_fail(error, PTVM_BAD_USAGE, "%s", wrong) : check_via(options, error);
 }
 
-static int take_command(int left, char **argv, struct record_options *ret)
+static int take_command(char **words, int count, struct record_options *ret)
 {
-	if (!left)
+	if (!count)
 		return 0;
-	ret->command = calloc((size_t)left + 1, sizeof(*ret->command));
+	ret->command = calloc((size_t)count + 1, sizeof(*ret->command));
 	if (!ret->command)
 		return -PTVM_NO_MEMORY;
-	memcpy(ret->command, argv + 1, (size_t)left * sizeof(*argv));
+	memcpy(ret->command, words, (size_t)count * sizeof(*words));
 	return 0;
 }
 
@@ -250,13 +250,11 @@ static int parse(const struct option_row *rows, int argc, char **argv, struct re
 		.summary = "Trace the vCPU threads of guests, host and guest together, until "
 			   "COMMAND ends or Ctrl-C.",
 		.rows = rows,
-		.stop_at_argument = true,
+		.takes_command = true,
 	};
-	int left = options_parse(&options, argc, argv, stdout, error);
+	int words = options_parse(&options, argc, argv, stdout, error);
 
-	if (left < 0)
-		return left;
-	return take_command(left, argv, ret);
+	return words < 0 ? words : take_command(argv + argc - words, words, ret);
 }
 
 int record_options_parse(int argc, char **argv, struct record_options *ret,

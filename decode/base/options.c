@@ -8,11 +8,10 @@
 
 enum { HELP_COLUMN = 30, HELP_WIDTH = 80 };
 
-/* An argument vector on the way from argv[next] to argv[kept]. */
 struct parser {
 	const struct options *options;
 	char **argv;
-	int argc, next, kept;
+	int argc, next;
 	struct ptvm_error *error;
 };
 
@@ -207,28 +206,24 @@ static int parse_letters(struct parser *parser, const char *letters, FILE *out)
 int options_parse(const struct options *options, int argc, char **argv, FILE *out,
 		  struct ptvm_error *error)
 {
-	struct parser parser = { options, argv, argc, 1, 1, error };
-	bool ended = false;
-	char *word;
-	int r;
+	struct parser parser = { options, argv, argc, 1, error };
+	int r = 0;
 
-	while (parser.next < argc) {
-		word = argv[parser.next++];
-		r = 0;
-		if (ended || word[0] != '-' || !word[1]) {
-			argv[parser.kept++] = word;
-			ended = ended || options->stop_at_argument;
-		} else if (word[1] != '-') {
-			r = parse_letters(&parser, word + 1, out);
-		} else if (word[2]) {
-			r = parse_long(&parser, word + 2, out);
-		} else {
-			ended = true;
-		}
-		if (r)
-			return r;
+	while (!r && parser.next < argc) {
+		const char *word = argv[parser.next];
+
+		if (word[0] != '-' || !word[1])
+			break;
+		parser.next++;
+		if (!strcmp(word, "--"))
+			break;
+		r = word[1] == '-' ? parse_long(&parser, word + 2, out)
+				   : parse_letters(&parser, word + 1, out);
 	}
-	return parser.kept - 1;
+	if (!r && parser.next < argc && !options->takes_command)
+		return ptvm_fail(error, PTVM_BAD_USAGE, "unexpected argument '%s'",
+				 argv[parser.next]);
+	return r ? r : argc - parser.next;
 }
 
 /* Print `text` from the help column on, broken between words. */

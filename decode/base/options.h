@@ -48,7 +48,8 @@ struct options {
 	const char *usage;   /* "ptvm script [OPTION]..." */
 	const char *summary; /* sentences below the usage line */
 	const struct option_row *rows;
-	bool stop_at_argument; /* what follows the first argument is no option, as in `-- ls -l` */
+	bool takes_command; /* options end where a command begins, as `ls -l`, which may follow
+			     * `--`; otherwise nothing but options is taken */
 };
 
 /**
@@ -57,11 +58,11 @@ struct options {
  * Long options may be shortened while they stay unique, and take their argument as --x=1 or --x 1;
  * letters take it as -x1 or -x 1, and those without one may be joined (-ab). `--` ends options.
  *
- * @argc, argv  argv[0] is skipped; arguments that are no options are moved to argv[1] and on
+ * @argc, argv  argv[0] is skipped
  * @out         where --help (-h, unless the table has it) and the hidden --complete are answered
  *
- * Returns how many arguments are left, -PTVM_END when --help or --complete was answered, or
- * -PTVM_BAD_USAGE with a message of one sentence.
+ * Returns how many words at the end of argv are the command, -PTVM_END when --help or --complete
+ * was answered, or -PTVM_BAD_USAGE with a message of one sentence.
  */
 int options_parse(const struct options *options, int argc, char **argv, FILE *out,
 		  struct ptvm_error *error);

@@ -8,7 +8,7 @@ struct verb {
 	/**
 	 * Do the verb's work; the one place that may print.
 	 *
-	 * @argc, argv  argv[0] is the verb's name; the order of argv may be changed
+	 * @argc, argv  argv[0] is the verb's name
 	 * @error       filled where a negative value is returned
 	 *
 	 * Returns the exit status (0, or another when there is nothing more to say); -PTVM_END
