@@ -20,6 +20,10 @@ enum {
 	TEXT_BYTES = 48 << 20,
 	CHUNK_BYTES = 256 << 10, /* stays in the cache of the thread that makes it and writes it */
 	CODE_BYTES = 128 << 20,  /* of all threads */
+	/* Trace that a lane, and all of them, is done with before its pages are given back: that
+	 * interrupts each CPU with a thread. */
+	LANE_TRACE_BYTES = 4 << 20,
+	TRACE_BYTES = 16 << 20,
 };
 
 /* Lines that depend on others before them cannot be made out of order. */
@@ -232,6 +236,21 @@ static void walk_on(struct team *team, struct lane *lane)
 	append(lane, job);
 }
 
+/* Give pages of trace back that all jobs of the lane are done with, if they are many. The lock is
+ * given up and taken again. */
+static void release_trace(struct team *team, struct lane *lane)
+{
+	const struct aux_queue *queue = lane->first->segment.queue;
+	uint64_t from = lane->held, to = lane->first->segment.from;
+
+	if (to - from < team->trace_bytes)
+		return;
+	lane->held = to;
+	pthread_mutex_unlock(&team->lock);
+	aux_pages_release_trace(&team->print->mapping, queue, from, to);
+	pthread_mutex_lock(&team->lock);
+}
+
 static void run_on(struct team *team, struct lane *lane, struct job *job, struct worker *worker)
 {
 	struct chunk *chunk = take_chunk(team);
@@ -240,11 +259,9 @@ static void run_on(struct team *team, struct lane *lane, struct job *job, struct
 	if (!chunk)
 		return;
 	job->state = JOB_RUNNING;
+	release_trace(team, lane);
 	pthread_mutex_unlock(&team->lock);
 	r = job_run(job, worker, &lane->where, chunk);
-	if (r)
-		aux_pages_release_trace(&team->print->mapping, job->segment.queue,
-					job->segment.from, job->segment.to);
 	pthread_mutex_lock(&team->lock);
 	if (chunk->text.failed)
 		team->out_of_memory = team->stop = true;
@@ -371,6 +388,8 @@ static void share_memory(struct team *team)
 	if (team->chunk_bytes > CHUNK_BYTES)
 		team->chunk_bytes = CHUNK_BYTES;
 	team->chunks_max = (unsigned)(text / (team->chunk_bytes + 1));
+	team->trace_bytes =
+		TRACE_BYTES / lanes < LANE_TRACE_BYTES ? TRACE_BYTES / lanes : LANE_TRACE_BYTES;
 }
 
 static unsigned thread_count(const struct team *team, unsigned wanted)

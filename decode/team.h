@@ -21,6 +21,7 @@ struct lane {
 	struct printer printer; /* of all its jobs, where lines depend on those before */
 	struct job *first, *last;
 	unsigned jobs;
+	uint64_t held;        /* pages of trace from here on may be in memory */
 	bool walking, walked; /* a thread cuts the next segment; there is none after the last job */
 };
 
@@ -42,6 +43,7 @@ struct team {
 	int written;                      /* what came of that */
 	struct chunk_list chunks;         /* that are free */
 	size_t chunk_bytes;               /* of text that a chunk should have */
+	size_t trace_bytes;               /* of a lane that are given back at a time */
 	unsigned chunk_count, chunks_max; /* not free; of which there may be more only in need */
 	/* of segments that are done */
 	uint64_t gaps[GAP_KINDS], insns, corrections, translated;
