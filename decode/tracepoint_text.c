@@ -13,6 +13,7 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/library.h"
+#include "decode/base/sandbox.h"
 #include "decode/trace_formats.h"
 
 enum {
@@ -84,19 +85,28 @@ static bool read_all(int fd, void *to, size_t size)
 	return true;
 }
 
-static bool write_all(int fd, const void *from, size_t size)
+/* A head of `head_size` bytes and what follows it, at once where they fit. */
+static bool write_all(int fd, const void *head, size_t head_size, struct bytes rest)
 {
-	const uint8_t *p = from;
+	struct iovec parts[] = { { (void *)(uintptr_t)head, head_size },
+				 { (void *)(uintptr_t)rest.data, rest.size } };
 
-	while (size) {
-		ssize_t done = send(fd, p, size, MSG_NOSIGNAL);
+	while (parts[0].iov_len || parts[1].iov_len) {
+		const struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+		ssize_t done = sendmsg(fd, &message, MSG_NOSIGNAL);
 
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0)
 			return false;
-		p += done;
-		size -= (size_t)done;
+		for (int i = 0; i < 2; i++) {
+			size_t part =
+				(size_t)done < parts[i].iov_len ? (size_t)done : parts[i].iov_len;
+
+			parts[i].iov_base = (char *)parts[i].iov_base + part;
+			parts[i].iov_len -= part;
+			done -= (ssize_t)part;
+		}
 	}
 	return true;
 }
@@ -155,13 +165,14 @@ static bool add_formats(struct formatter *formatter, const struct trace_formats 
 
 static bool answer(struct formatter *formatter, const struct question *question)
 {
+	const struct bytes nothing = { (const uint8_t *)"", 0 };
 	struct traceevent_calls *calls = &formatter->calls;
 	struct trace_seq text;
 	uint32_t size;
 	bool good;
 
 	if (question->id > INT32_MAX || !calls->tep_find_event(formatter->tep, (int)question->id))
-		return write_all(formatter->socket, &no_answer, sizeof(no_answer));
+		return write_all(formatter->socket, &no_answer, sizeof(no_answer), nothing);
 	formatter->time_ns = question->time_ns;
 	formatter->record.cpu = question->cpu;
 	formatter->record.size = (int)question->size;
@@ -169,8 +180,9 @@ static bool answer(struct formatter *formatter, const struct question *question)
 	calls->tep_print_event(formatter->tep, &text, &formatter->record, "%s", TEP_PRINT_INFO);
 	calls->trace_seq_terminate(&text);
 	size = text.len < MOST_TEXT ? text.len : MOST_TEXT;
-	good = text.state == TRACE_SEQ__GOOD && write_all(formatter->socket, &size, sizeof(size)) &&
-	       write_all(formatter->socket, text.buffer, size);
+	good = text.state == TRACE_SEQ__GOOD &&
+	       write_all(formatter->socket, &size, sizeof(size),
+			 (struct bytes){ (const uint8_t *)text.buffer, size });
 	calls->trace_seq_destroy(&text);
 	return good;
 }
@@ -194,17 +206,20 @@ static rlim_t memory_now(void)
 }
 
 /* What the process may do is little: it has memory, and its parent to talk to. */
-static void confine(void)
+static void confine(unsigned socket)
 {
 	int fd = open("/dev/null", O_RDWR);
 
 	for (int i = 0; i <= 2 && fd >= 0; i++)
 		(void)dup2(fd, i);
+	(void)close_range(STDERR_FILENO + 1, socket - 1, 0);
+	(void)close_range(socket + 1, UINT32_MAX, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_DATA, memory_now() + MOST_MEMORY);
 	limit(RLIMIT_NOFILE, 0);
 	limit(RLIMIT_FSIZE, 0);
+	sandbox_enter();
 }
 
 /* All that the process does, until nobody asks any more. */
@@ -212,7 +227,7 @@ static void work(struct formatter *formatter, const struct trace_formats *format
 {
 	struct question question;
 
-	confine();
+	confine((unsigned)formatter->socket);
 	formatter->record.data = calloc(1, RECORD_ROOM);
 	if (!formatter->record.data || !add_formats(formatter, formats))
 		return;
@@ -299,8 +314,7 @@ static bool ask(struct tracepoint_text *points, const struct question *question,
 {
 	uint32_t size;
 
-	if (!write_all(points->socket, question, sizeof(*question)) ||
-	    !write_all(points->socket, raw.data, raw.size) ||
+	if (!write_all(points->socket, question, sizeof(*question), raw) ||
 	    !read_all(points->socket, &size, sizeof(size)) ||
 	    (size > MOST_TEXT && size != no_answer))
 		return false;
