@@ -6,6 +6,9 @@
 /* No kernel or perf has numbers beyond: a header that does is damage, not the future. */
 enum { HEADER = 8, AUXTRACE_SIZE = 48, TYPE_END = 256 };
 
+/* Where a record cannot be one, so many bytes are searched for a row of so many records. */
+enum { SEARCH_BYTES = 64 << 20, ROW = 4 };
+
 /* Bytes to read ahead: twice as many each time, until trace is stepped over. */
 enum { AHEAD_FIRST = 16 << 10, AHEAD_MOST = 1 << 20 };
 
@@ -100,16 +103,6 @@ static uint64_t next_indexed(struct perf_walk *walk, uint64_t from)
 	return walk->end;
 }
 
-/* Go on at the next AUXTRACE record that the index names. */
-static bool resume(struct perf_walk *walk)
-{
-	uint64_t next = next_indexed(walk, walk->position);
-
-	walk->skipped_bytes += next - walk->position;
-	walk->position = next;
-	return next < walk->end;
-}
-
 /* Bytes that follow the record outside its size. */
 static uint64_t payload_size(const struct perf_item *item)
 {
@@ -118,6 +111,47 @@ static uint64_t payload_size(const struct perf_item *item)
 	if (item->type == PERF_TRACING_DATA && item->size >= 12)
 		return (load_le(item->data + 8, 4) + 7) & ~(uint64_t)7;
 	return 0;
+}
+
+/* Whether records follow on each other from here on, as they would not by chance. */
+static bool is_row(const struct perf_walk *walk, uint64_t position)
+{
+	struct perf_item item;
+
+	for (unsigned i = 0; i < ROW; i++) {
+		const uint64_t left = walk->end - position;
+		uint64_t payload;
+
+		if (!left && i)
+			return true;
+		if (left < HEADER)
+			return false;
+		read_header(walk->all.data + position, &item);
+		if (header_fault(&item, left))
+			return false;
+		payload = payload_size(&item);
+		if (payload > left - item.size)
+			return false;
+		position += item.size + payload;
+	}
+	return true;
+}
+
+/* Go on at the next records; if there are none near, at the next AUXTRACE record that the index
+ * names. */
+static bool resume(struct perf_walk *walk)
+{
+	uint64_t next = next_indexed(walk, walk->position);
+	uint64_t near = next - walk->position > SEARCH_BYTES ? walk->position + SEARCH_BYTES : next;
+
+	for (uint64_t at = walk->position + 1; at < near; at++)
+		if (walk->all.data[at] && is_row(walk, at)) {
+			next = at;
+			break;
+		}
+	walk->skipped_bytes += next - walk->position;
+	walk->position = next;
+	return next < walk->end;
 }
 
 /* A size that reaches past another buffer of the index is damaged; one that reaches past the end

@@ -334,6 +334,28 @@ static void after_damage_reading_goes_on_at_the_next_trace(void **state)
 	perf_build_free(&build);
 }
 
+static void after_damage_reading_goes_on_at_the_next_records(void **state)
+{
+	const uint8_t trace[64] = { 1 }, noise[37] = { 255, 255, 255, 255, 0, 0, 3, 0 };
+	struct perf_build build = { 0 };
+	struct perf_data data;
+
+	perf_build_pt(&build, 0, 1);
+	perf_build_aux(&build, 0, 0, trace, 64);
+	perf_build_record(&build, 1 << 30, 0, noise, sizeof(noise));
+	add_comm(&build, 20, "first\0\0");
+	add_comm(&build, 30, "next\0\0\0");
+	perf_build_aux(&build, 0, 64, trace, 64);
+	open_ok(perf_build_file(&build), &data);
+	assert_non_null(data.bad_reason);
+	assert_int_equal(data.skipped_bytes, 45);
+	assert_int_equal(data.queues.items[0].size, 128);
+	assert_string_equal(comm_of(&data.records.items[data.records.count - 2]), "first");
+	assert_string_equal(comm_of(&data.records.items[data.records.count - 1]), "next");
+	perf_data_close(&data);
+	perf_build_free(&build);
+}
+
 static void a_trace_of_damaged_size_ends_at_the_next(void **state)
 {
 	const uint8_t trace[64] = { 1 };
@@ -591,6 +613,7 @@ int main(void)
 		cmocka_unit_test(after_damage_reading_goes_on_at_the_next_trace),
 		cmocka_unit_test(a_trace_of_damaged_size_ends_at_the_next),
 		cmocka_unit_test(an_index_into_a_header_is_harmless),
+		cmocka_unit_test(after_damage_reading_goes_on_at_the_next_records),
 		cmocka_unit_test(unknown_records_are_stepped_over),
 		cmocka_unit_test(a_pipe_tells_the_same_as_a_file),
 		cmocka_unit_test(compressed_records_are_one_stream),
