@@ -12,11 +12,13 @@
 #include "decode/base/vec.h"
 #include "decode/pt_packet.h"
 
-enum { QUEUES = 1 << 20, PADDING = 8 };
+/* Each queue takes some KB of memory, and each is looked at wherever one is chosen: no more than
+ * Linux can have CPUs (NR_CPUS_RANGE_END, arch/x86/Kconfig). */
+enum { QUEUES_MAX = 8192, PADDING = 8 };
 
 static int add(struct perf_auxtrace *auxtrace, struct aux_piece piece)
 {
-	if (piece.index >= QUEUES || auxtrace->pieces.count >= UINT32_MAX)
+	if (auxtrace->pieces.count >= UINT32_MAX)
 		return -PTVM_BAD_INPUT;
 	piece.order = (uint32_t)auxtrace->pieces.count;
 	return vec_push(&auxtrace->pieces, piece) ? 0 : -PTVM_NO_MEMORY;
@@ -226,7 +228,9 @@ int perf_auxtrace_finish(struct perf_auxtrace *auxtrace, struct perf_data *data)
 	for (size_t first = 0, i = 1; i <= count; i++) {
 		if (i < count && pieces[i].index == pieces[first].index)
 			continue;
-		if (add_queue(data, pieces + first, i - first) < 0)
+		if (data->queues.count == QUEUES_MAX)
+			data->left_out_queues++;
+		else if (add_queue(data, pieces + first, i - first) < 0)
 			return -PTVM_NO_MEMORY;
 		first = i;
 	}

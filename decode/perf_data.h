@@ -204,8 +204,9 @@ struct perf_data {
 	struct bytes auxtrace_info;         /* the first such record's body */
 	bool have_pt;                       /* an AUXTRACE_INFO of Intel PT was seen */
 	uint64_t bad_records, bad_features; /* that are damaged, and left out as far as they are */
-	uint64_t lost_records;  /* that the recorder could not write, by its own count */
-	uint64_t skipped_bytes; /* of the data section, past damage or cut off */
+	uint64_t lost_records;    /* that the recorder could not write, by its own count */
+	uint64_t left_out_queues; /* of too many */
+	uint64_t skipped_bytes;   /* of the data section, past damage or cut off */
 	uint64_t bad_offset;
 	const char *bad_reason; /* the first damage, at bad_offset; NULL when there is none */
 	struct arena arena;

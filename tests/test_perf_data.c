@@ -393,6 +393,27 @@ static void an_index_into_a_header_is_harmless(void **state)
 	perf_build_free(&build);
 }
 
+static void more_queues_than_there_can_be_are_left_out(void **state)
+{
+	enum { MOST = 8192, MORE = 3 };
+	const uint8_t trace[8] = { 1 };
+	struct perf_build build = { 0 };
+	struct perf_data data;
+
+	perf_build_pt(&build, 0, 1);
+	for (uint32_t i = 0; i < MOST + MORE; i++) {
+		build.aux_index_count = 0;
+		perf_build_aux(&build, i, 0, trace, sizeof(trace));
+		perf_build_aux(&build, i, sizeof(trace), trace, sizeof(trace));
+	}
+	open_ok(perf_build_file(&build), &data);
+	assert_int_equal(data.queues.count, MOST);
+	assert_int_equal(data.left_out_queues, MORE);
+	assert_int_equal(data.queues.items[MOST - 1].size, 2 * sizeof(trace));
+	perf_data_close(&data);
+	perf_build_free(&build);
+}
+
 static void unknown_records_are_stepped_over(void **state)
 {
 	const uint64_t body[4] = { 1, 2, 3, 4 };
@@ -614,6 +635,7 @@ int main(void)
 		cmocka_unit_test(a_trace_of_damaged_size_ends_at_the_next),
 		cmocka_unit_test(an_index_into_a_header_is_harmless),
 		cmocka_unit_test(after_damage_reading_goes_on_at_the_next_records),
+		cmocka_unit_test(more_queues_than_there_can_be_are_left_out),
 		cmocka_unit_test(unknown_records_are_stepped_over),
 		cmocka_unit_test(a_pipe_tells_the_same_as_a_file),
 		cmocka_unit_test(compressed_records_are_one_stream),
