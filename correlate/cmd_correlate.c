@@ -9,6 +9,7 @@
 #include "correlate/correlation.h"
 #include "correlate/interrupt.h"
 #include "decode/base/options.h"
+#include "decode/perf_damage.h"
 #include "decode/perf_file.h"
 
 enum { STATUS_INCOMPLETE = 3 };
@@ -94,12 +95,12 @@ static void print_unused(const struct offsets_given *given, const struct tsc_off
 
 static void print_damage(const struct perf_data *data)
 {
-	uint64_t offset = data->bad_offset;
-	const char *path = perf_data_place(data, &offset);
+	for (unsigned kind = 0; kind < PERF_DAMAGE_KINDS; kind++) {
+		struct ptvm_error error = { 0 };
 
-	if (data->bad_reason)
-		(void)fprintf(stderr, "ptvm correlate: %s: %s at offset %#" PRIx64 "\n", path,
-			      data->bad_reason, offset);
+		if (perf_damage_check(data, kind, &error))
+			(void)fprintf(stderr, "ptvm correlate: %s\n", error.message);
+	}
 }
 
 /* What makes a result less than whole, a sentence each. */

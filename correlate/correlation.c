@@ -13,6 +13,7 @@
 #include "correlate/recording_copy.h"
 #include "correlate/tsc_offset_infer.h"
 #include "decode/base/cleanup.h"
+#include "decode/perf_damage.h"
 
 static char *beside(const char *path, const char *suffix)
 {
@@ -82,6 +83,8 @@ int correlation_find(struct correlation *correlation, const struct offsets_given
 		r = use_recorded(correlation);
 	if (!r)
 		r = offsets_given_use(given, &correlation->offsets);
+	if (!r)
+		r = perf_damage_check_pages(data, error);
 	if (r == -PTVM_SYSTEM)
 		return ptvm_fail_errno(error, "cannot start a thread");
 	return r == -PTVM_NO_MEMORY ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : r;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "correlate/tsc_patch.h"
+#include "decode/perf_damage.h"
 #include "decode/pt_stream.h"
 
 /* How often to ask whether to go on. */
@@ -138,6 +139,8 @@ static int draft(const struct perf_data *data, const struct tsc_offsets *offsets
 
 	for (size_t i = 0; i < data->queues.count && !r; i++)
 		r = draft_queue(&drafting, offsets, &data->queues.items[i], ret, error);
+	if (!r)
+		r = perf_damage_check_pages(data, error);
 	if (!r && !target->watch.go_on(target->watch.context))
 		r = -PTVM_END;
 	ret->changed = drafting.journal.count;

@@ -7,6 +7,7 @@
 
 #include "decode/base/pager.h"
 #include "decode/machine.h"
+#include "decode/perf_damage.h"
 #include "decode/perf_data.h"
 #include "decode/script_setup.h"
 #include "decode/team.h"
@@ -43,24 +44,22 @@ static void report_labels(const struct team_result *result)
 
 static void report_damage(const struct perf_data *data)
 {
-	uint64_t offset = data->bad_offset;
-	const char *path = perf_data_place(data, &offset);
+	struct ptvm_error error = { 0 };
 
-	if (data->bad_reason)
-		(void)fprintf(stderr, "ptvm script: %s: %s at offset %#" PRIx64 "\n", path,
-			      data->bad_reason, offset);
-	if (data->bad_records)
-		(void)fprintf(stderr, "ptvm script: %s: %" PRIu64 " records are damaged\n",
-			      data->path, data->bad_records);
-	if (data->lost_records)
-		(void)fprintf(stderr, "ptvm script: %s: %" PRIu64 " records were lost\n",
-			      data->path, data->lost_records);
+	for (unsigned kind = 0; kind < PERF_DAMAGE_KINDS; kind++) {
+		if (perf_damage_check(data, kind, &error))
+			(void)fprintf(stderr, "ptvm script: %s\n", error.message);
+		error = (struct ptvm_error){ 0 };
+	}
+	if (perf_damage_check_pages(data, &error))
+		(void)fprintf(stderr, "ptvm script: %s\n", error.message);
 }
 
 static void report_notes(const struct machines *machines)
 {
 	const char *note;
 
+	machines_note_lost_pages(machines);
 	for (size_t i = 0; (note = machines_note(machines, i)); i++)
 		(void)fprintf(stderr, "ptvm script: %s\n", note);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/base/lost_pages.h"
 #include "decode/base/printable.h"
 #include "decode/base/search.h"
 #include "decode/base/vec.h"
@@ -56,7 +57,7 @@ static void machine_free(struct machine *machine)
 		dso_unload(machine->dsos.items[i]);
 	vec_free(&machine->dsos);
 	for (size_t i = 0; i < machine->files.count; i++)
-		mapped_file_close(&machine->files.items[i]);
+		mapped_file_close(&machine->files.items[i].bytes);
 	vec_free(&machine->files);
 	for (size_t i = 0; i < machine->notes.count; i++)
 		free(machine->notes.items[i]);
@@ -101,6 +102,32 @@ void machine_note(struct machine *machine, const char *format, ...)
 		printable(text, strlen(text));
 	if (text && !vec_push(&machine->notes, text))
 		free(text);
+}
+
+static void note_lost_pages(struct machine *machine, struct bytes file, const char *path)
+{
+	struct ptvm_error error = { 0 };
+
+	if (lost_pages_check(file, path, &error))
+		machine_note(machine, "%s", error.message);
+}
+
+static void machine_note_lost_pages(struct machine *machine)
+{
+	for (size_t i = 0; i < machine->files.count; i++)
+		note_lost_pages(machine, machine->files.items[i].bytes,
+				machine->files.items[i].path);
+	for (size_t i = 0; i < machine->dsos.count; i++)
+		note_lost_pages(machine, machine->dsos.items[i]->file,
+				machine->dsos.items[i]->name);
+}
+
+void machines_note_lost_pages(const struct machines *machines)
+{
+	if (machines->host)
+		machine_note_lost_pages(machines->host);
+	for (size_t i = 0; i < machines->guest_count; i++)
+		machine_note_lost_pages(machines->guests[i]);
 }
 
 static const char *note_of(struct machine *machine, size_t *index)
@@ -175,11 +202,14 @@ struct machine *machines_guest_add(struct machines *machines, int32_t pid)
 int machine_keep_file(struct machine *machine, const char *path, struct bytes *ret,
 		      struct ptvm_error *error)
 {
+	struct machine_mapping file = { .path = arena_strndup(&machine->names, path,
+							      strlen(path)) };
 	int r = mapped_file_open(path, ret, error);
 
 	if (r || !ret->size)
 		return r;
-	if (vec_push(&machine->files, *ret))
+	file.bytes = *ret;
+	if (file.path && vec_push(&machine->files, file))
 		return 0;
 	mapped_file_close(ret);
 	return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);

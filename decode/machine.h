@@ -66,6 +66,9 @@ void machines_free(struct machines *machines);
  * the only guest; NULL when there is none. */
 struct machine *machines_guest(const struct machines *machines, int32_t pid);
 
+/** Add a warning for each file that could not be read to its end (lost_pages); when all is read. */
+void machines_note_lost_pages(const struct machines *machines);
+
 /** Warnings gathered while loading, one line each (no newline); NULL past the last. */
 const char *machines_note(const struct machines *machines, size_t index);
 

@@ -28,6 +28,11 @@ struct named_ranges {
 	struct history history;
 };
 
+struct machine_mapping {
+	struct bytes bytes;
+	const char *path;
+};
+
 struct machine {
 	int32_t pid;
 	bool is_guest;
@@ -50,7 +55,7 @@ struct machine {
 	} dsos; /* sorted by name and build id */
 	struct dso_places places;
 	struct {
-		struct bytes *items;
+		struct machine_mapping *items;
 		size_t count, room;
 	} files; /* mapped, of the image */
 	struct arena names;

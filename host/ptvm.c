@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "correlate/cmd_correlate.h"
+#include "decode/base/lost_pages.h"
 #include "decode/base/options.h"
 #include "decode/base/verb.h"
 #include "decode/cmd_script.h"
@@ -198,6 +199,7 @@ int main(int argc, char **argv)
 	fill_descriptors();
 	/* A closed pipe ends us quietly, also where our parent ignores the signal. */
 	(void)signal(SIGPIPE, SIG_DFL);
+	lost_pages_survive();
 	if (is_help(word))
 		return help(argc - 1, argv + 1);
 	if (is_option(word, "-V", "--version"))

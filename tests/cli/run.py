@@ -7,6 +7,7 @@ import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,32 @@ def test_help_of_a_verb_is_its_option():
     equal(ptvm("help", "script").stdout, run.stdout)
     long = [line for line in run.stdout.splitlines() if len(line) > 80]
     equal(long, [])
+
+
+def test_a_file_that_is_cut_short_while_it_is_read_is_told():
+    for name, pages in (("data", 2), ("kcore_dir/kcore", 2), ("kcore_dir__106/kcore", 1)):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "recording"
+            shutil.copytree(RECORDING, copy)
+            with subprocess.Popen([PTVM, "script", "-i", copy, "--insn-trace", "-j", "1"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+                run.stdout.read(1)  # it goes on when more is read: a pipe has room for a part only
+                os.truncate(copy / name, pages * os.sysconf("SC_PAGESIZE"))
+                out, err = run.communicate(timeout=120)
+            equal(run.returncode, 0)
+            assert len(out) > 100000 and f"ptvm script: {copy}/{name}: cannot be read from offset" in err.decode(), err
+
+
+def test_what_is_missing_at_the_end_of_a_recording_is_told():
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder) / "recording"
+        shutil.copytree(RECORDING, copy)
+        start, size = struct.unpack_from("<QQ", (copy / "data").read_bytes(), 40)
+        os.truncate(copy / "data", start + size - 8)
+        for verb in (["script"], ["correlate", "--dry-run"]):
+            run = ptvm(*verb, "-i", copy)
+            equal(run.returncode, 0)
+            assert f"{copy}/data: cut off, 8 bytes of its records are missing\n" in run.stderr, run.stderr
 
 
 def test_a_guest_was_called_by_no_host():
