@@ -26,16 +26,17 @@ static void take(const char *piece, size_t size, void *context)
 	text_add(&demangler->text, piece, size);
 }
 
-/* The name in demangler->text: 1, 0 when it is not mangled, -1 when it becomes too long. */
+/* The name in demangler->text: 1, 0 when there is none to be had, -1 when it becomes too long. */
 static int demangle(struct demangler *demangler, const char *name)
 {
 	demangler->text.size = 0;
 	if (setjmp(demangler->too_long))
 		return -1;
 	if (rust_demangle_callback(name, DMGL_NO_OPTS, take, demangler))
-		return 1;
+		return demangler->text.size > 0;
 	demangler->text.size = 0;
-	return cplus_demangle_v3_callback(name, DMGL_NO_OPTS, take, demangler) ? 1 : 0;
+	return cplus_demangle_v3_callback(name, DMGL_NO_OPTS, take, demangler) &&
+	       demangler->text.size;
 }
 
 static size_t suffix_size(const char *name)

@@ -44,6 +44,8 @@ static void other_names_stay(void **state)
 	becomes("_Zebra", "_Zebra");
 	becomes("_Z", "_Z");
 	becomes("_RNv", "_RNv");
+	becomes("_RC0", "_RC0"); /* of nothing */
+	becomes("_RC0@plt", "_RC0@plt");
 	becomes("", "");
 }
 
