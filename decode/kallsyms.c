@@ -38,15 +38,16 @@ static const char *cut_module(char *name, char *end)
 	return tab + 1 < end && tab[1] == '[' ? tab + 1 : NULL;
 }
 
-/* Read one line, [p, end); `end` is overwritten. False when it is none of kallsyms'. */
-static bool read_line(char *p, char *end, struct symbol *ret, char *ret_type)
+/* Read one line; `end`, its newline, is overwritten. False when it is none of kallsyms'. */
+static bool read_line(char *line, char *end, struct symbol *ret, char *ret_type)
 {
 	uint64_t address = 0;
-	unsigned digits = 0, digit;
+	unsigned digit;
+	char *p = line;
 
-	for (; p < end && (digit = hex_values[(uint8_t)*p]); p++, digits++)
+	for (; (digit = hex_values[(uint8_t)*p]); p++) /* a newline is none */
 		address = address << 4 | (digit - 1);
-	if (!digits || digits > 16 || end - p < 4 || p[0] != ' ' || p[2] != ' ')
+	if (p == line || p - line > 16 || end - p < 4 || p[0] != ' ' || p[2] != ' ')
 		return false;
 	*ret_type = p[1];
 	*end = '\0';

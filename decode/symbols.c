@@ -173,12 +173,14 @@ int symbols_finish(struct symbols *symbols, bool is_kallsyms)
 
 void symbols_clip(struct symbols *symbols, const struct image *image)
 {
+	const struct image_piece *piece = NULL;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < symbols->count; i++) {
 		struct symbol symbol = symbols->items[i];
-		const struct image_piece *piece = image_piece_at(image, symbol.start);
 
+		if (!piece || symbol.start - piece->start >= piece->end - piece->start)
+			piece = image_piece_at(image, symbol.start);
 		if (!piece)
 			continue;
 		if (symbol.end - 1 > piece->end - 1)
