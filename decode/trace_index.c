@@ -98,17 +98,14 @@ static uint64_t checksum(const uint64_t *words, size_t count)
 	return sum;
 }
 
-/* NULL, or why this cannot be the index of the recording. */
-static const char *complain(const struct trace_index *index, const struct reader *file)
+/* NULL, or what is wrong with the file. */
+static const char *complain(const struct reader *file)
 {
 	const uint64_t *words = file->words;
 
 	if (file->count < HEADER_WORDS || memcmp(&words[MAGIC], magic, WORD))
 		return "is not an index";
-	if (words[IDENTITY] != index->identity)
-		return "is of another state of the recording";
-	if (words[QUEUES] != index->queue_count ||
-	    checksum(words + QUEUES, file->count - QUEUES) != words[CHECKSUM])
+	if (checksum(words + QUEUES, file->count - QUEUES) != words[CHECKSUM])
 		return "is damaged";
 	return NULL;
 }
@@ -125,8 +122,9 @@ int trace_index_read(struct trace_index *index, struct bytes file)
 	struct reader reader = { (const uint64_t *)(const void *)file.data, file.size / WORD };
 	int r = 0;
 
-	index->complaint = complain(index, &reader);
-	if (index->complaint)
+	index->complaint = complain(&reader);
+	if (index->complaint || reader.words[IDENTITY] != index->identity ||
+	    reader.words[QUEUES] != index->queue_count)
 		return -PTVM_BAD_INPUT;
 	reader.words += HEADER_WORDS;
 	reader.count -= HEADER_WORDS;

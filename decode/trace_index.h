@@ -21,9 +21,9 @@ struct trace_index {
 
 /**
  * Make an index of a recording, with what is known from its file if there is one: `FILE.ptvm-index`
- * beside the recording's data file. An index of another state of the recording, of somebody else,
- * or a damaged one is not used (`complaint`). A recording from a pipe, or one in several files, has
- * none in a file.
+ * beside the recording's data file. One of another state of the recording is not used: it was
+ * copied or corrected since; neither is one of somebody else, or a damaged one (`complaint`). A
+ * recording from a pipe, or one in several files, has none in a file.
  *
  * Returns 0 or -PTVM_NO_MEMORY; trace_index_free() in any case.
  */
@@ -32,7 +32,8 @@ int trace_index_open(const struct perf_data *data, struct trace_index *ret);
 /**
  * Take the points in the bytes of an index file.
  *
- * Returns 0, -PTVM_BAD_INPUT with `complaint` set and no points, or -PTVM_NO_MEMORY.
+ * Returns 0, -PTVM_BAD_INPUT with no points, and `complaint` set unless it is just of another
+ * state, or -PTVM_NO_MEMORY.
  */
 int trace_index_read(struct trace_index *index, struct bytes file);
 
