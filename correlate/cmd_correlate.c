@@ -208,7 +208,8 @@ static int correlate(struct correlation *correlation, const struct correlate_arg
 	return r;
 }
 
-/* An earlier run that did not come to its end left the recording changed in part. */
+/* An earlier run that did not come to its end left the recording changed in part, unless it is
+ * still at it. */
 static int recover(struct correlation *correlation, const struct correlate_args *args,
 		   const char *path, struct ptvm_error *error)
 {
@@ -217,6 +218,9 @@ static int recover(struct correlation *correlation, const struct correlate_args 
 
 	if (correlation->journal != JOURNAL_OPEN)
 		return 0;
+	r = correlation_check_idle(correlation, error);
+	if (r)
+		return r;
 	if (args->dry_run || args->output)
 		return ptvm_fail(error, PTVM_INCONSISTENT,
 				 "%s: an earlier run was interrupted (--undo it first)", path);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "correlate/correlate_report.h"
@@ -103,6 +104,48 @@ static int check_rights(const struct stat *status, const char *path, struct ptvm
 	return 0;
 }
 
+/* Who has a lock on the file, as the kernel says (proc_locks(5)); 0 unknown. */
+static int lock_owner(int fd)
+{
+	_cleanup_fclose_ FILE *locks = fopen("/proc/locks", "re");
+	unsigned int major_number, minor_number, pid;
+	unsigned long inode;
+	struct stat status;
+	char line[256];
+
+	if (!locks || fstat(fd, &status))
+		return 0;
+	while (fgets(line, sizeof(line), locks))
+		if (sscanf(line, "%*s FLOCK %*s %*s %u %x:%x:%lu", &pid, &major_number,
+			   &minor_number, &inode) == 4 &&
+		    inode == status.st_ino && major_number == major(status.st_dev) &&
+		    minor_number == minor(status.st_dev))
+			return (int)pid;
+	return 0;
+}
+
+/* Take the lock of a file that is open. */
+static int lock(int fd, int how, const char *path, struct ptvm_error *error)
+{
+	int owner;
+
+	if (!flock(fd, how | LOCK_NB) || errno != EWOULDBLOCK)
+		return 0;
+	owner = lock_owner(fd);
+	if (!owner)
+		return ptvm_fail(error, PTVM_SYSTEM, "%s: another ptvm correlate is at work", path);
+	return ptvm_fail(error, PTVM_SYSTEM, "%s: another ptvm correlate (pid %d) is at work", path,
+			 owner);
+}
+
+int correlation_check_idle(const struct correlation *correlation, struct ptvm_error *error)
+{
+	const char *path = correlation->data.file_path;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	return fd < 0 ? 0 : lock(fd, LOCK_SH, path, error);
+}
+
 /* Open for writing, and for nobody else at the same time. Returns the descriptor. */
 static int open_target(const char *path, bool force, struct ptvm_error *error)
 {
@@ -119,8 +162,9 @@ static int open_target(const char *path, bool force, struct ptvm_error *error)
 	r = force ? 0 : check_rights(&status, path, error);
 	if (r)
 		return r;
-	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-		return ptvm_fail(error, PTVM_SYSTEM, "%s: being changed by another ptvm", path);
+	r = lock(fd, LOCK_EX, path, error);
+	if (r)
+		return r;
 	ret = fd;
 	fd = -1;
 	return ret;

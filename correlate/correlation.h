@@ -25,6 +25,9 @@ struct correlation {
 /** Open the recording at `path`. Errors as those of perf_data_open(), or about the journal. */
 int correlation_open(struct correlation *correlation, const char *path, struct ptvm_error *error);
 
+/** Whether nobody corrects the recording now. Returns 0, or -PTVM_SYSTEM with who does. */
+int correlation_check_idle(const struct correlation *correlation, struct ptvm_error *error);
+
 /** Find the offsets. Returns 0, an error, or -PTVM_END when it was stopped. */
 int correlation_find(struct correlation *correlation, const struct offsets_given *given,
 		     const struct collect_watch *watch, struct ptvm_error *error);

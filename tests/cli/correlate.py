@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """correlate.py PTVM SIM_RECORDING: `ptvm correlate` on recordings of simulated machines; prints TAP."""
+import fcntl
 import json
 import os
 import pathlib
@@ -84,6 +85,23 @@ def test_applied_then_nothing_to_do_then_undone(where):
     run = correlate("-i", where, "--undo")
     equal((run.returncode, data.read_bytes(), os.listdir(where)), (0, before, ["data"]))
     equal(correlate("-i", where, "--undo").returncode, 1)
+
+
+def test_a_run_amidst_another_says_so(where):
+    data, _ = recording(where)
+    equal(correlate("-i", where).returncode, 0)
+    journal = pathlib.Path(f"{data}.ptvm-undo")
+    journal.write_bytes(journal.read_bytes()[:12] + b"\1" + journal.read_bytes()[13:])
+    before = data.read_bytes()
+    with open(data, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        for args in (["--dry-run"], ["-o", f"{where}/copy"], [], ["--undo"]):
+            run = correlate("-i", where, *args)
+            equal((run.returncode, run.stdout, run.stderr),
+                  (1, "", f"ptvm correlate: {data}: another ptvm correlate (pid {os.getpid()}) is at work\n"))
+    equal((data.read_bytes(), sorted(os.listdir(where))), (before, ["data", "data.ptvm-undo"]))
+    run = correlate("-i", where, "--dry-run")
+    equal((run.returncode, run.stderr), (1, f"ptvm correlate: {where}: an earlier run was interrupted (--undo it first)\n"))
 
 
 def test_a_single_file_has_its_journal_beside_it(where):
