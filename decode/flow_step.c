@@ -4,6 +4,8 @@
 
 #include "decode/base/error.h"
 #include "decode/flow_patch.h"
+#include "decode/odd_branch.h"
+#include "decode/patch_trail.h"
 
 void flow_add_time(struct flow_run *run)
 {
@@ -27,6 +29,18 @@ void flow_commit_context(struct flow_run *run)
 	flow_add(run, FLOW_CONTEXT, batch->context_count++);
 }
 
+/* Note in the flow's trail, if it has one, that it was lost or found again. */
+static void note_trail(struct pt_flow *flow, enum trail_kind kind)
+{
+	if (flow->where.trail)
+		patch_trail_note(flow->where.trail,
+				 (struct trail_event){
+					 .kind = kind,
+					 .position = pt_cursor_position(&flow->cursor),
+					 .time = flow->clock.now,
+				 });
+}
+
 void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
@@ -41,7 +55,7 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 	flow->at_fup = false;
 	flow->return_count = 0;
 	flow->gaps++;
-	flow_patch_note(flow, TRAIL_GAP);
+	note_trail(flow, TRAIL_GAP);
 	flow->disagrees |= kind == GAP_MISMATCH;
 }
 
@@ -51,7 +65,7 @@ void flow_begin_at(struct flow_run *run, uint64_t ip)
 
 	flow_commit_context(run);
 	flow_say(run, FLOW_BEGIN, ip);
-	flow_patch_note(flow, TRAIL_BEGIN);
+	note_trail(flow, TRAIL_BEGIN);
 	flow->state = FLOW_RUNNING;
 	flow->ip = ip;
 	flow->addresses++;
@@ -357,7 +371,7 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	emit_block(run, block, block->count, true);
 	flow->addresses++;
 	if (flow->is_trial || flow->where.trail)
-		flow_patch_judge(flow, block, ip);
+		odd_branch_note(flow, block, ip);
 	if (block->end == BLOCK_RETURN)
 		(void)flow_pop(flow, &ignored);
 	if (block->end != BLOCK_FAR) {

@@ -5,6 +5,7 @@
 
 #include "decode/base/error.h"
 #include "decode/base/vec.h"
+#include "decode/flow_patch.h"
 #include "decode/patch_search.h"
 #include "decode/patch_trail.h"
 
@@ -72,22 +73,31 @@ void patch_lessons_free(struct patch_lessons *lessons)
 	(void)pthread_mutex_destroy(&lessons->lock);
 }
 
-static void run_segment(struct course *course, const struct lesson_source *source,
-			const struct pt_segment *segment, bool is_asking, struct patch_trail *trail)
+/* One run through the sample, with the patches that are known. */
+struct pass {
+	struct course *course;
+	struct patch_trail *trail; /* of it */
+	bool is_asking;            /* what might explain the disagreements, too */
+	size_t most;               /* events; with more, it need not come to the end */
+};
+
+static void run_segment(const struct pass *pass, const struct lesson_source *source,
+			const struct pt_segment *segment)
 {
+	struct course *course = pass->course;
 	struct flow_code where = source->where;
 	struct pt_flow *flow = &course->flow;
 	int r = 0;
 
 	where.code = &course->code;
 	where.lessons = NULL;
-	where.ideas = is_asking ? &course->ideas : NULL;
-	where.trail = trail;
-	patch_trail_note(trail, (struct trail_event){ .kind = TRAIL_BEGIN,
-						      .position = segment->from,
-						      .time = segment->clock.now });
+	where.ideas = pass->is_asking ? &course->ideas : NULL;
+	where.trail = pass->trail;
+	patch_trail_note(pass->trail, (struct trail_event){ .kind = TRAIL_BEGIN,
+							    .position = segment->from,
+							    .time = segment->clock.now });
 	pt_flow_init(flow, segment, course->lessons->config, &where, true);
-	if (!is_asking)
+	if (!pass->is_asking)
 		flow->patches.work = 0;
 	memcpy(flow->patches.items, course->known.items, sizeof(flow->patches.items));
 	flow->patches.count = course->known.count;
@@ -102,39 +112,42 @@ static void run_segment(struct course *course, const struct lesson_source *sourc
 	course->insns -= flow->insns < course->insns ? flow->insns : course->insns;
 }
 
-/* One queue's part of the sample. */
-static void run_source(struct course *course, const struct lesson_source *source, uint64_t bytes,
-		       bool is_asking, struct patch_trail *trail, size_t most)
+/* The first `bytes` of a queue, about. */
+static void run_source(const struct pass *pass, const struct lesson_source *source, uint64_t bytes)
 {
-	struct patch_lessons *lessons = course->lessons;
+	const struct patch_lessons *lessons = pass->course->lessons;
 	struct pt_segment segment;
 	struct pt_walk walk;
 
 	pt_walk_init(&walk, source->queue, lessons->config, &lessons->offsets, SEGMENT_BYTES);
-	while (bytes && trail->count <= most && !pt_walk_next(&walk, &segment)) {
+	while (bytes && pass->trail->count <= pass->most && !pt_walk_next(&walk, &segment)) {
 		uint64_t size = segment.to - segment.from;
 
-		run_segment(course, source, &segment, is_asking, trail);
+		run_segment(pass, source, &segment);
 		bytes = bytes > size ? bytes - size : 0;
 	}
 }
 
-/* Go through the sample with the patches that are known. With more than `most` events, it need not
- * come to the end. */
-static void run_sample(struct course *course, bool is_asking, struct patch_trail *trail,
-		       size_t most)
+static void run_sample(const struct pass *pass)
 {
-	struct patch_lessons *lessons = course->lessons;
+	const struct patch_lessons *lessons = pass->course->lessons;
 	size_t count = lessons->sources.count;
 	uint64_t bytes = SAMPLE_BYTES / (count ? count : 1);
 
 	if (bytes < LEAST_BYTES)
 		bytes = LEAST_BYTES;
-	patch_trail_clear(trail);
-	for (size_t i = 0; i < count && trail->count <= most; i++) {
-		trail->source = (uint32_t)i;
-		run_source(course, &lessons->sources.items[i], bytes, is_asking, trail, most);
+	patch_trail_clear(pass->trail);
+	for (size_t i = 0; i < count && pass->trail->count <= pass->most; i++) {
+		pass->trail->source = (uint32_t)i;
+		run_source(pass, &lessons->sources.items[i], bytes);
 	}
+}
+
+/* See where packets and code disagree with the patches that are known, and with `is_asking` what
+ * might explain it. */
+static void run_without(struct course *course, bool is_asking)
+{
+	run_sample(&(struct pass){ course, &course->without, is_asking, SIZE_MAX });
 }
 
 static struct candidate *find_candidate(struct course *course, const struct flow_patch *patch)
@@ -187,7 +200,7 @@ static struct trail_verdict try_patch(struct course *course, const struct flow_p
 	known->items[known->count] = *patch;
 	known->items[known->count].since = 0;
 	known->items[known->count++].until = UINT64_MAX;
-	run_sample(course, false, &course->with, most);
+	run_sample(&(struct pass){ course, &course->with, false, most });
 	known->count--;
 	if (course->with.count > most ||
 	    patch_trail_compare(&course->without, &course->with, &course->unclear, &verdict))
@@ -275,7 +288,7 @@ static void learn(struct course *course)
 		struct candidate *best;
 
 		course->ideas.count = course->ideas.asked = 0;
-		run_sample(course, true, &course->without, SIZE_MAX);
+		run_without(course, true);
 		if (!course->ideas.asked)
 			return;
 		gather(course);
@@ -300,7 +313,7 @@ static bool check(struct course *course)
 
 		known->count--;
 		memmove(known->items, known->items + 1, known->count * sizeof(*known->items));
-		run_sample(course, false, &course->without, SIZE_MAX);
+		run_without(course, false);
 		verdict = try_patch(course, &patch);
 		if (!is_good(&verdict, &candidate->idea, AGAINST_AT_LAST)) {
 			candidate->is_hopeless = true;

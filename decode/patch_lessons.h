@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "decode/flow_patch.h"
+#include "decode/flow_mark.h"
 #include "decode/pt_offsets.h"
 
 /** A queue, and where its flow finds code (without `code`). */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/flow_patch.h"
 #include "decode/patch_options.h"
 
 enum {

@@ -2,7 +2,7 @@
  * pt_flow. */
 #pragma once
 
-#include "decode/flow_patch.h"
+#include "decode/flow_mark.h"
 #include "decode/patch_options.h"
 
 enum {

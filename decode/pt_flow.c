@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/flow_mark.h"
 #include "decode/flow_patch.h"
 #include "decode/flow_step.h"
 #include "decode/patch_lessons.h"

@@ -1,0 +1,37 @@
+#include "decode/flow_mark.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "decode/flow_patch.h"
+
+void flow_mark_set(const struct flow_run *run, struct flow_mark *ret)
+{
+	const struct pt_flow *flow = run->flow;
+
+	/* that is done all the time, and mostly there are no patches */
+	memcpy(&ret->flow, flow,
+	       offsetof(struct pt_flow, patches.items) +
+		       flow->patches.count * sizeof(*flow->patches.items));
+	ret->position = pt_cursor_position(&run->flow->cursor);
+	ret->count = run->batch->count;
+	ret->context_count = run->batch->context_count;
+}
+
+void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
+		      const struct flow_patches *patches)
+{
+	struct pt_flow *flow = run->flow;
+	uint64_t work = flow->patches.work;
+	bool is_taught = flow->is_taught;
+
+	*flow = mark->flow;
+	flow->is_taught = is_taught;
+	memcpy(flow->patches.items, patches->items, sizeof(patches->items));
+	flow->patches.count = patches->count;
+	flow->patches.work = work;
+	flow->patches.code = NULL;
+	flow_patch_settle(flow);
+	run->batch->count = mark->count;
+	run->batch->context_count = mark->context_count;
+}

@@ -1,0 +1,18 @@
+/* Where a batch of a flow began: what was followed since can be taken back. Internal to the flow.
+ */
+#pragma once
+
+#include "decode/flow_step.h"
+
+struct flow_mark {
+	struct pt_flow flow;
+	uint64_t position;
+	uint32_t count, context_count;
+};
+
+/** Remember where the flow and its batch are. */
+void flow_mark_set(const struct flow_run *run, struct flow_mark *ret);
+
+/** Go back to the mark, and have these patches in force from there on. */
+void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
+		      const struct flow_patches *patches);

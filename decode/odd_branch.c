@@ -1,0 +1,73 @@
+#include "decode/odd_branch.h"
+
+#include "decode/flow_patch.h"
+#include "decode/patch_trail.h"
+
+enum { ENDBR_SIZE = 4 }; /* a function may be entered behind its first instruction */
+
+static bool is_call_at(struct machine *machine, uint64_t ip, uint64_t time_ns, uint64_t next)
+{
+	struct code_view view;
+	struct insn insn;
+
+	return !machine_code(machine, -1, ip, time_ns, &view) &&
+	       !insn_read(view.data, view.left, ip, 64, &insn) && insn_next(&insn) == next &&
+	       (insn.class == INSN_CALL || insn.class == INSN_CALL_INDIRECT);
+}
+
+static bool is_after_call(struct machine *machine, uint64_t ip, uint64_t time_ns)
+{
+	for (unsigned size = 2; size <= 8; size++)
+		if (is_call_at(machine, ip - size, time_ns, ip))
+			return true;
+	return false;
+}
+
+/* Whether a return, by its TIP, goes to where it would have gone without: then it has none, if
+ * returns are compressed. */
+static bool is_needless(const struct pt_flow *flow, uint64_t ip)
+{
+	return !flow->config->noretcomp && flow->return_count &&
+	       flow->returns[(flow->return_top - 1) % RETURN_STACK] == ip;
+}
+
+static bool is_elsewhere(const struct pt_flow *flow, uint64_t ip)
+{
+	return flow->return_count && flow->returns[(flow->return_top - 1) % RETURN_STACK] != ip;
+}
+
+/* A return goes behind a call; a call goes to where a function begins. */
+static bool is_odd_target(const struct pt_flow *flow, const struct block *block, uint64_t ip)
+{
+	uint64_t time_ns = time_conv_ns(&flow->config->conv, flow->clock.now);
+	struct machine *machine = block->space->machine;
+	struct symbol_view symbol;
+
+	if (block->end == BLOCK_RETURN)
+		return !is_after_call(machine, ip, time_ns);
+	if (block->insns[block->count - 1].class != INSN_CALL_INDIRECT)
+		return false;
+	machine_symbol(machine, -1, ip, time_ns, &symbol);
+	return symbol.name && symbol.offset > ENDBR_SIZE;
+}
+
+void odd_branch_note(struct pt_flow *flow, const struct block *block, uint64_t ip)
+{
+	bool is_return = block->end == BLOCK_RETURN, is_odd;
+
+	if (!flow_patch_is_possible(block) || !(ip >> 63))
+		return;
+	/* programs that leave a stack for another do so, but wrong turns do it more often */
+	flow->odd_branches += is_return && is_elsewhere(flow, ip);
+	is_odd = is_odd_target(flow, block, ip) || (is_return && is_needless(flow, ip));
+	flow->odd_branches += is_odd;
+	if (is_odd && flow->where.trail)
+		patch_trail_note(flow->where.trail,
+				 (struct trail_event){
+					 .kind = TRAIL_ODD,
+					 .position = pt_cursor_position(&flow->cursor),
+					 .time = flow->clock.now,
+					 .from = block->ip,
+					 .to = ip,
+				 });
+}

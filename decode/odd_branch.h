@@ -1,0 +1,9 @@
+/* Branches that programs seldom make, as a return to where no call is: each may be the end of a
+ * wrong turn, so that they count against a patch that leads there. Internal to the flow. */
+#pragma once
+
+#include "decode/pt_flow.h"
+
+/** Look at the target of an indirect branch or return, at the end of `block`, that a TIP told;
+ * where it is odd, count it in the flow and note it in its trail. */
+void odd_branch_note(struct pt_flow *flow, const struct block *block, uint64_t ip);
