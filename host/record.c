@@ -58,10 +58,12 @@ static int run(struct record_loop *loop, struct ptvm_error *error)
 	int r, finished;
 
 	warn_of_emulators(recorder);
+	pause_watch_start(&loop->pauses, &recorder->targets, loop->options->uri);
 	r = record_loop_run(loop, error);
 	finished = recorder_finish(recorder, &loss, r ? NULL : error);
 	if (recorder->is_written)
 		record_report_print(recorder, &loss, finished == -PTVM_END, stderr);
+	pause_watch_stop(&loop->pauses);
 	trace_loss_free(&loss);
 	if (!r && finished != -PTVM_END)
 		r = finished;

@@ -131,10 +131,24 @@ static void tell_of_gone_vcpus(const struct record_loop *loop)
 	}
 }
 
+static void tell_of_pauses(struct record_loop *loop)
+{
+	struct pause pause;
+	char text[sizeof(((struct trace_machine *)NULL)->name) + 128];
+
+	while (pause_watch_next(&loop->pauses, &pause)) {
+		(void)snprintf(text, sizeof(text),
+			       "domain '%s' was %s for %.1f s, and there is no trace of it then",
+			       pause.name, pause.state, (double)pause.ms / MS_PER_S);
+		say(loop, text);
+	}
+}
+
 static int look(struct record_loop *loop, struct ptvm_error *error)
 {
 	int r = recorder_look(loop->recorder, error);
 
+	tell_of_pauses(loop);
 	if (!have_all_ended(loop->recorder))
 		tell_of_gone_vcpus(loop);
 	if (!r && have_all_ended(loop->recorder)) {

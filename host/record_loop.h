@@ -7,6 +7,7 @@
 
 #include "decode/base/error.h"
 #include "host/control_fifo.h"
+#include "host/pause_watch.h"
 #include "host/workload.h"
 
 struct record_options;
@@ -20,6 +21,7 @@ struct record_loop {
 	int wake;         /* an eventfd: a thread that drains has ended by itself */
 	struct control_fifo control;
 	struct workload workload;
+	struct pause_watch pauses; /* of domains; also one that was not started */
 	/* Zero the rest. */
 	bool is_over;
 	int64_t begun_ms, look_ms, progress_ms; /* of a monotonic clock; 0: not yet */

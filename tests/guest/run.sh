@@ -326,6 +326,22 @@ is_paused()
 		grep "domain '$name' is paused: virsh resume $name" "$work/said" && "${virsh[@]}" resume "$name"
 }
 
+# and runs again before the recording ends.
+is_paused_meanwhile()
+{
+	local recorder
+
+	"$record" --domain "$name" --via none -m 64K,64K --duration 60 -o "$work/pause" 2>"$work/said" &
+	recorder=$!
+	until [[ -e $work/pause/data.ptvm.json ]]; do sleep 0.1; done
+	sleep 1
+	"${virsh[@]}" suspend "$name" && sleep 2 && "${virsh[@]}" resume "$name" && sleep 1 && kill "$recorder"
+	wait "$recorder"
+	cat "$work/said"
+	is_said_once "domain '$name' was paused for [1-9][0-9.]* s, and there is no trace of it then" &&
+		is_said_once paused
+}
+
 dies()
 {
 	"$record" --domain "$name" --via none -m 64K,64K --duration 60 -o "$work/dead" 2>"$work/said" &
@@ -366,6 +382,7 @@ check "the same by libvirt" from_memory_by_libvirt
 check "a recording by memory has the same" recorded "$work/by-memory" --via memory
 check "and says once what that means for the domain" is_said_once "calls the domain tainted"
 check "a domain that is paused" is_paused
+check "one that is paused for a while" is_paused_meanwhile
 check "a domain that dies while it is recorded" dies
 echo "tests/guest: $passed passed, $failed failed"
 ((failed == 0))
