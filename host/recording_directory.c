@@ -111,6 +111,36 @@ static int remove_recording(const char *path, struct ptvm_error *error)
 	return rmdir(path) ? ptvm_fail_errno(error, "%s: cannot remove it", path) : 0;
 }
 
+/* As mkdtemp() makes it. One in small letters only may be a word, as "backup", and stays. */
+static bool is_half_copy(const char *name)
+{
+	static const char *const patterns[] = {
+		"kcore_dir.[0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z]",
+		"kcore_dir__*[0-9].[0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z][0-9A-Za-z]"
+		"[0-9A-Za-z]",
+	};
+	const char *suffix = strrchr(name, '.');
+
+	return is_one_of(name, patterns, COUNT(patterns)) &&
+	       strspn(suffix + 1, "abcdefghijklmnopqrstuvwxyz") < strlen(suffix + 1);
+}
+
+void recording_directory_drop_halves(const char *path)
+{
+	DIR *directory = open_directory(AT_FDCWD, path);
+	const struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		if (!is_half_copy(entry->d_name) ||
+		    !holds_only(dirfd(directory), entry->d_name, copies, COUNT(copies)))
+			continue;
+		remove_files(dirfd(directory), entry->d_name);
+		(void)unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
+	}
+	if (directory)
+		(void)closedir(directory);
+}
+
 static int in_the_way(const char *path, struct ptvm_error *error)
 {
 	return ptvm_fail(error, PTVM_SYSTEM,

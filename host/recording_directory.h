@@ -24,5 +24,8 @@ int recording_directory_make(const char *path, struct recording_directory *ret,
 const char *recording_directory_file(const struct recording_directory *directory, const char *name,
 				     char path[PATH_MAX]);
 
+/** Remove the kernels in it that a recorder was copying when it was killed, and no more. */
+void recording_directory_drop_halves(const char *path);
+
 /** Remove it with all that a recording consists of: nothing was recorded. */
 void recording_directory_remove(struct recording_directory *directory);

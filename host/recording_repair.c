@@ -11,6 +11,7 @@
 #include "decode/perf_file.h"
 #include "decode/perf_header.h"
 #include "decode/perf_walk.h"
+#include "host/recording_directory.h"
 #include "host/recording_features.h"
 #include "host/recording_out.h"
 
@@ -172,6 +173,8 @@ int recording_repair(const char *path, struct ptvm_error *error)
 			      path);
 	if (!r)
 		r = repair(&data, error);
+	if (!r)
+		recording_directory_drop_halves(path);
 	perf_data_close(&data);
 	return r;
 }

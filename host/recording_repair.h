@@ -7,7 +7,8 @@
 /**
  * Complete a recording, so that perf reads it: say how long the data are, leave out what was half
  * written, and write the index of the trace and the features that were kept beside it
- * (recording_features.h). One that is complete is left as it is.
+ * (recording_features.h). One that is complete is left as it is. Copies of kernels that were not
+ * complete are removed from its directory.
  *
  * @path  its directory, or the perf.data file
  *

@@ -222,6 +222,38 @@ static void what_was_not_recorded_is_removed(void **state)
 	assert_string_equal(bench->directory.path, "");
 }
 
+static void halves_of_kernels_are_dropped(void **state)
+{
+	static const char *const dropped[] = { "kcore_dir.a3xYz9", "kcore_dir__4711.QWErty" };
+	static const char *const kept[] = {
+		"kcore_dir",     "kcore_dir__4711", "kcore_dir.backup",    "kcore_dir.old",
+		"kcore_dir.A1b", "other.a3xYz9",    "kcore_dir__x.a3xYz9",
+	};
+	struct bench *bench = *state;
+	char name[100];
+
+	for (size_t i = 0; i < sizeof(dropped) / sizeof(dropped[0]); i++)
+		fake_tree_file(&bench->tree, "x", "rec/%s/kcore", dropped[i]);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		fake_tree_file(&bench->tree, "x", "rec/%s/kcore", kept[i]);
+	fake_tree_file(&bench->tree, "x", "rec/kcore_dir.foreiG/kcore");
+	fake_tree_file(&bench->tree, "x", "rec/kcore_dir.foreiG/letter");
+	fake_tree_file(&bench->tree, "x", "rec/kcore_dir.fiLe00");
+	fake_tree_link(&bench->tree, "kcore_dir", "rec/kcore_dir.liNk00");
+	recording_directory_drop_halves(bench->path);
+	for (size_t i = 0; i < sizeof(dropped) / sizeof(dropped[0]); i++) {
+		(void)snprintf(name, sizeof(name), "rec/%s", dropped[i]);
+		assert_false(is_there(bench, name));
+	}
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		(void)snprintf(name, sizeof(name), "rec/%s/kcore", kept[i]);
+		assert_true(is_there(bench, name));
+	}
+	assert_true(is_there(bench, "rec/kcore_dir.foreiG/kcore"));
+	assert_true(is_there(bench, "rec/kcore_dir.fiLe00"));
+	assert_true(is_there(bench, "rec/kcore_dir.liNk00"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -238,6 +270,7 @@ int main(void)
 		TEST(an_empty_directory_is_no_loss),
 		TEST(files_are_recordings_of_perf),
 		TEST(links_are_not_followed),
+		TEST(halves_of_kernels_are_dropped),
 		TEST(what_was_not_recorded_is_removed),
 	};
 

@@ -208,7 +208,11 @@ def a_killed_one_has_its_features_when_repaired(bench):
     assert not (whole / "data.ptvm-features").exists()
     made, _ = bench.record(*options, kill=int(went.stdout.split()[0]) - 5)
     assert (made / "data.ptvm-features").stat().st_mode & 0o777 == 0o600
+    half = made / "kcore_dir__106.aB3dEf"  # a kernel that was being copied again
+    half.mkdir()
+    (half / "kcore").write_bytes(b"half")
     repair(made)
+    assert not half.exists()
     assert not (made / "data.ptvm-features").exists()
     if shutil.which("perf"):
         chosen = ["perf", "script", "--no-itrace", "-F", "event,trace", "-C"]
