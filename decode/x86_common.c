@@ -3,7 +3,7 @@
 #include "decode/base/bytes.h"
 
 /* What follows the opcode. The numbers of bytes hold without an operand size prefix (66), with
- * which only those with MODRM and no 4 bytes are read. */
+ * which those with 4 bytes are not read. */
 enum form {
 	OTHER, /* not common, or valid for some operands only */
 	NONE = 1,
@@ -11,11 +11,13 @@ enum form {
 	WITH_1 = 4, /* byte of immediate or displacement */
 	WITH_4 = 8,
 	BRANCH = 16, /* relative */
+	INDIRECT = 32,
 	MODRM = NONE | WITH_MODRM,
 	IMM1 = NONE | WITH_1,
 	IMM4 = NONE | WITH_4,
 	MODRM_IMM1 = MODRM | WITH_1,
 	MODRM_IMM4 = MODRM | WITH_4,
+	MODRM_INDIRECT = MODRM | INDIRECT,
 	BRANCH1 = IMM1 | BRANCH,
 	BRANCH4 = IMM4 | BRANCH,
 };
@@ -46,15 +48,18 @@ static const uint8_t one_byte[256] = {
 	[0x83] = MODRM_IMM1,
 	[0x84 ... 0x8b] = MODRM, /* test, xchg, mov */
 	[0x90 ... 0x99] = NONE,  /* nop, xchg, cltq, cqto */
+	[0x9c ... 0x9d] = NONE,  /* pushf, popf */
 	[0xa8] = IMM1,           /* test */
 	[0xa9] = IMM4,
 	[0xb0 ... 0xb7] = IMM1,       /* mov */
-	[0xb8 ... 0xbf] = IMM4,       /* mov; of 8 bytes with REX.W */
+	[0xb8 ... 0xbf] = IMM4,       /* mov */
 	[0xc0 ... 0xc1] = MODRM_IMM1, /* shifts */
 	[0xc3] = NONE,                /* ret */
+	[0xc9] = NONE,                /* leave */
 	[0xd0 ... 0xd3] = MODRM,      /* shifts */
 	[0xe8 ... 0xe9] = BRANCH4,    /* call, jmp */
 	[0xeb] = BRANCH1,
+	[0xfa ... 0xfb] = NONE, /* cli, sti */
 };
 
 /* Forms of those of two bytes, by the second (table A-3). */
@@ -69,6 +74,16 @@ static const uint8_t two_bytes[256] = {
 	[0xbe ... 0xbf] = MODRM,   /* movsx */
 };
 
+/* Of those that MODRM tells apart, by its bits 5:3 (table A-6, groups 3 and 5). */
+static const uint8_t group_f6[8] = {
+	MODRM_IMM1, OTHER, MODRM, MODRM, MODRM, MODRM, MODRM, MODRM, /* test; not, neg, mul, div */
+};
+static const uint8_t group_f7[8] = { MODRM_IMM4, OTHER, MODRM, MODRM, MODRM, MODRM, MODRM, MODRM };
+static const uint8_t group_ff[8] = {
+	MODRM,          MODRM, MODRM_INDIRECT, OTHER,
+	MODRM_INDIRECT, OTHER, MODRM, /* inc, dec, call, jmp, push */
+};
+
 /* Opcodes that are common and valid for some values of MODRM only. */
 static enum form form_by_modrm(uint8_t opcode, uint8_t modrm)
 {
@@ -78,9 +93,9 @@ static enum form form_by_modrm(uint8_t opcode, uint8_t modrm)
 	case 0x8d: return modrm >> 6 == 3 ? OTHER : MODRM; /* lea */
 	case 0xc6: return reg ? OTHER : MODRM_IMM1;        /* mov */
 	case 0xc7: return reg ? OTHER : MODRM_IMM4;
-	case 0xf6: return reg < 2 ? OTHER : MODRM; /* not, neg, mul, div */
-	case 0xf7: return reg < 2 ? OTHER : MODRM;
-	case 0xff: return reg < 2 || reg == 6 ? MODRM : OTHER; /* inc, dec, push */
+	case 0xf6: return group_f6[reg];
+	case 0xf7: return group_f7[reg];
+	case 0xff: return group_ff[reg];
 	default: return OTHER;
 	}
 }
@@ -102,6 +117,7 @@ static enum insn_class class_of(const uint8_t *opcode)
 	case 0xe8: return INSN_CALL;
 	case 0xe9:
 	case 0xeb: return INSN_JMP;
+	case 0xff: return opcode[1] >> 3 & 4 ? INSN_JMP_INDIRECT : INSN_CALL_INDIRECT;
 	default: return INSN_JCC;
 	}
 }
@@ -109,7 +125,7 @@ static enum insn_class class_of(const uint8_t *opcode)
 bool x86_common_read(const uint8_t *bytes, size_t size, uint64_t ip, struct insn *ret)
 {
 	const uint8_t *p = bytes, *opcode;
-	bool prefix, rex;
+	bool prefix, rex, wide;
 	unsigned form;
 
 	if (size < INSN_MAX_SIZE)
@@ -124,15 +140,16 @@ bool x86_common_read(const uint8_t *bytes, size_t size, uint64_t ip, struct insn
 	else
 		form = one_byte[*p] ? one_byte[*p] : form_by_modrm(*p, p[1]);
 	p++;
-	if (!form || (prefix && (form & ~WITH_1) != MODRM))
+	if (!form || (prefix && form & (WITH_4 | BRANCH | INDIRECT)))
 		return false;
-	if (rex && ((form & BRANCH) || *opcode == 0xc3 || *opcode >> 3 == 0xb8 >> 3))
+	if ((prefix || rex) && (form & BRANCH || *opcode == 0xc3))
 		return false;
+	wide = rex && opcode[-1] & 8 && *opcode >> 3 == 0xb8 >> 3; /* mov of 8 bytes with REX.W */
 	if (form & WITH_MODRM)
 		p += modrm_size(p);
-	p += (form & WITH_1 ? 1 : 0) + (form & WITH_4 ? 4 : 0);
+	p += (form & WITH_1 ? 1 : 0) + (form & WITH_4 ? 4 : 0) + (wide ? 4 : 0);
 	*ret = (struct insn){ .ip = ip, .bytes = bytes, .length = (uint8_t)(p - bytes) };
-	if (form & BRANCH || *opcode == 0xc3)
+	if (form & (BRANCH | INDIRECT) || *opcode == 0xc3)
 		ret->class = (uint8_t)class_of(opcode);
 	if (form & BRANCH)
 		ret->target =

@@ -92,6 +92,20 @@ static void branches_lead_both_ways(void **state)
 		assert_true(agrees(rows[i]));
 }
 
+static void what_other_bytes_tell_apart_is_common_too(void **state)
+{
+	static const uint8_t rows[][INSN_MAX_SIZE] = {
+		{ 0xff, 0x25, 1 }, /* jmp *1(%rip) */
+		{ 0x41, 0xff, 0xd7 }, { 0xf6, 0xc2, 1 },          { 0xf7, 0xc2, 1, 2, 3, 4 },
+		{ 0x41, 0xb8, 1 },    { 0x48, 0xb8, 1, 2, 3, 4 }, { 0x66, 0x90 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_true(agrees(rows[i]));
+	assert_false(agrees((const uint8_t[INSN_MAX_SIZE]){ 0xf6, 0xca, 1 }));
+	assert_false(agrees((const uint8_t[INSN_MAX_SIZE]){ 0xff, 0x1e }));
+}
+
 static void at_the_end_of_code_the_disassembler_is_asked(void **state)
 {
 	static const uint8_t nop[INSN_MAX_SIZE] = { 0x90 };
@@ -106,6 +120,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_read_is_what_the_disassembler_reads),
 		cmocka_unit_test(branches_lead_both_ways),
+		cmocka_unit_test(what_other_bytes_tell_apart_is_common_too),
 		cmocka_unit_test(at_the_end_of_code_the_disassembler_is_asked),
 	};
 
