@@ -151,7 +151,7 @@ static int open_target(const char *path, bool force, struct ptvm_error *error)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat status;
-	int r, ret;
+	int r;
 
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &status))
@@ -163,11 +163,7 @@ static int open_target(const char *path, bool force, struct ptvm_error *error)
 	if (r)
 		return r;
 	r = lock(fd, LOCK_EX, path, error);
-	if (r)
-		return r;
-	ret = fd;
-	fd = -1;
-	return ret;
+	return r ? r : take_fd(&fd);
 }
 
 int correlation_apply(const struct correlation *correlation, bool force,

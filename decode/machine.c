@@ -215,6 +215,17 @@ int machine_keep_file(struct machine *machine, const char *path, struct bytes *r
 	return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
 }
 
+int machine_open_elf(struct machine *machine, const char *path, struct elf_file *ret,
+		     struct ptvm_error *error)
+{
+	struct bytes bytes;
+	int r;
+
+	*ret = (struct elf_file){ 0 };
+	r = machine_keep_file(machine, path, &bytes, error);
+	return r ? r : elf_file_read(path, bytes, ret, error);
+}
+
 int named_ranges_add(struct named_ranges *ranges, uint64_t start, uint64_t end, uint64_t time,
 		     const char *name)
 {

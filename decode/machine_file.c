@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "decode/base/vec.h"
-#include "decode/elf_file.h"
 #include "decode/machine_parts.h"
 
 /* Put bytes at an address, under the file's own name. */
@@ -59,13 +58,10 @@ static int add_segments(struct machine *machine, const char *path, const struct 
 int machine_add_elf(struct machine *machine, const char *path, uint64_t base,
 		    struct ptvm_error *error)
 {
-	struct elf_file file = { 0 };
-	struct bytes bytes;
-	int r = machine_keep_file(machine, path, &bytes, error);
+	struct elf_file file;
+	int r = machine_open_elf(machine, path, &file, error);
 
 	machine->is_flat = true;
-	if (!r)
-		r = elf_file_read(path, bytes, &file, error);
 	if (!r && !file.segments.count)
 		r = ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing to load in it", path);
 	if (!r)

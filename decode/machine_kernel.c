@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "decode/base/vec.h"
-#include "decode/elf_file.h"
 #include "decode/kallsyms.h"
 #include "decode/machine_parts.h"
 
@@ -121,12 +120,9 @@ static int add_changed(struct later_code *later, const struct image *image,
 /* Of what was there before, the earlier bytes stay: at what time they changed is not known. */
 static int load_later(struct machine *machine, const char *path, struct ptvm_error *error)
 {
-	struct elf_file file = { 0 };
-	struct bytes bytes;
-	int r = machine_keep_file(machine, path, &bytes, error);
+	struct elf_file file;
+	int r = machine_open_elf(machine, path, &file, error);
 
-	if (!r)
-		r = elf_file_read(path, bytes, &file, error);
 	if (!r && (add_changed(&machine->later, &machine->image, &file) ||
 		   add_missing(&machine->image, &file)))
 		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
@@ -139,12 +135,9 @@ static int load_kcore(struct machine *machine, const struct kernel_files *files,
 {
 	struct ptvm_error story = { 0 };
 	const char *path = files->kcore;
-	struct elf_file file = { 0 };
-	struct bytes bytes;
-	int r = machine_keep_file(machine, path, &bytes, error);
+	struct elf_file file;
+	int r = machine_open_elf(machine, path, &file, error);
 
-	if (!r)
-		r = elf_file_read(path, bytes, &file, error);
 	if (!r)
 		r = add_segments(machine, path, &file, 0, error);
 	if (!r && files->later)
@@ -212,12 +205,9 @@ static int read_vmlinux(struct machine *machine, const char *path, const struct 
 
 static int load_vmlinux(struct machine *machine, const char *path, struct ptvm_error *error)
 {
-	struct elf_file file = { 0 };
-	struct bytes bytes;
-	int r = machine_keep_file(machine, path, &bytes, error);
+	struct elf_file file;
+	int r = machine_open_elf(machine, path, &file, error);
 
-	if (!r)
-		r = elf_file_read(path, bytes, &file, error);
 	if (!r)
 		r = read_vmlinux(machine, path, &file, error);
 	elf_file_close(&file);

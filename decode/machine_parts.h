@@ -6,6 +6,7 @@
 #include "decode/base/arena.h"
 #include "decode/base/bytes.h"
 #include "decode/dso.h"
+#include "decode/elf_file.h"
 #include "decode/history.h"
 #include "decode/label_table.h"
 #include "decode/later_code.h"
@@ -86,6 +87,10 @@ struct machine *machines_guest_add(struct machines *machines, int32_t pid);
 /** Map a file for as long as the machine lives. Returns 0 or an error as mapped_file_open(). */
 int machine_keep_file(struct machine *machine, const char *path, struct bytes *ret,
 		      struct ptvm_error *error);
+
+/** The same for an ELF file; elf_file_close() in any case. */
+int machine_open_elf(struct machine *machine, const char *path, struct elf_file *ret,
+		     struct ptvm_error *error);
 
 /** Take maps, processes, pokes and run-time symbols from the records of a recording. */
 int machines_read_records(struct machines *machines, const struct perf_data *data);

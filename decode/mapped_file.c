@@ -1,26 +1,18 @@
 #include "decode/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/regular_file.h"
 
 int mapped_file_open(const char *path, struct bytes *ret, struct ptvm_error *error)
 {
-	_cleanup_close_ int fd = -1;
 	struct stat status;
+	_cleanup_close_ int fd = regular_file_open(path, &status, error);
 	void *data;
 
-	/* Before opening: the name may come from a recording, and opening a device can do things.
-	 */
-	if (stat(path, &status))
-		return ptvm_fail_errno(error, "%s", path);
-	if (!S_ISREG(status.st_mode))
-		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a regular file", path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &status))
-		return ptvm_fail_errno(error, "%s", path);
+	if (fd < 0)
+		return fd;
 	*ret = (struct bytes){ NULL, 0 };
 	if (!status.st_size)
 		return 0;

@@ -89,7 +89,6 @@ static int spool(int from, const char *path, struct ptvm_error *error)
 	_cleanup_free_ uint8_t *buffer = malloc(STEP);
 	bool begun = false;
 	ssize_t got;
-	int fd = to;
 
 	if (to < 0)
 		return to;
@@ -108,8 +107,7 @@ static int spool(int from, const char *path, struct ptvm_error *error)
 	}
 	if (got < 0)
 		return ptvm_fail_errno(error, "%s", path);
-	to = -1;
-	return fd;
+	return take_fd(&to);
 }
 
 static int open_stream(int from, struct perf_data *ret, struct ptvm_error *error)

@@ -1,12 +1,9 @@
 #include "decode/raw_trace.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
-#include "decode/base/cleanup.h"
+#include "decode/mapped_file.h"
 
 static bool parse_number(const char **p, uint64_t *ret)
 {
@@ -57,23 +54,16 @@ int file_range_parse(const char *text, bool with_address, struct file_range *ret
 
 int raw_trace_open(const struct file_range *range, struct raw_trace *ret, struct ptvm_error *error)
 {
-	_cleanup_close_ int fd = open(range->path, O_RDONLY | O_CLOEXEC);
-	struct stat status;
+	int r = mapped_file_open(range->path, &ret->file, error);
 	uint64_t to;
-	void *map;
 
-	if (fd < 0 || fstat(fd, &status))
-		return ptvm_fail_errno(error, "%s", range->path);
-	to = range->to && range->to < (uint64_t)status.st_size ? range->to
-							       : (uint64_t)status.st_size;
+	if (r)
+		return r;
+	to = range->to && range->to < ret->file.size ? range->to : ret->file.size;
 	if (range->from >= to)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no trace in bytes %#llx to %#llx",
 				 range->path, (unsigned long long)range->from,
 				 (unsigned long long)to);
-	map = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		return ptvm_fail_errno(error, "%s", range->path);
-	ret->file = (struct bytes){ map, (size_t)status.st_size };
 	ret->span = (struct aux_span){ .data = ret->file.data + range->from,
 				       .size = to - range->from,
 				       .file_offset = range->from };
@@ -88,9 +78,7 @@ int raw_trace_open(const struct file_range *range, struct raw_trace *ret, struct
 
 void raw_trace_close(struct raw_trace *trace)
 {
-	if (trace->file.data)
-		(void)munmap((void *)trace->file.data, trace->file.size);
-	trace->file = (struct bytes){ NULL, 0 };
+	mapped_file_close(&trace->file);
 }
 
 int raw_trace_parse_cpu(const char *text, struct pt_config *config, struct ptvm_error *error)

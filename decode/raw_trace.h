@@ -28,7 +28,7 @@ struct file_range {
 int file_range_parse(const char *text, bool with_address, struct file_range *ret,
 		     struct ptvm_error *error);
 
-/** Map the trace; release with raw_trace_close(). Returns 0, -PTVM_SYSTEM or -PTVM_BAD_INPUT. */
+/** Map the trace; raw_trace_close() in any case. Returns 0, -PTVM_SYSTEM or -PTVM_BAD_INPUT. */
 int raw_trace_open(const struct file_range *range, struct raw_trace *ret, struct ptvm_error *error);
 void raw_trace_close(struct raw_trace *trace);
 

@@ -1,11 +1,10 @@
 #include "decode/text_file.h"
 
-#include <fcntl.h>
 #include <stdint.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/regular_file.h"
 
 enum { FIRST_SIZE = 1 << 20, MAX_SIZE = 256 << 20 };
 
@@ -29,18 +28,11 @@ static ssize_t read_full(int fd, char *to, size_t room)
 int text_file_read(const char *path, struct arena *arena, char **ret_text, size_t *ret_size,
 		   struct ptvm_error *error)
 {
-	_cleanup_close_ int fd = -1;
 	struct stat status;
+	_cleanup_close_ int fd = regular_file_open(path, &status, error);
 
-	/* Before opening: the name may come from a recording, and opening a device can do things.
-	 */
-	if (stat(path, &status))
-		return ptvm_fail_errno(error, "%s", path);
-	if (!S_ISREG(status.st_mode))
-		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a regular file", path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &status))
-		return ptvm_fail_errno(error, "%s", path);
+	if (fd < 0)
+		return fd;
 	for (size_t room = status.st_size ? (size_t)status.st_size + 1 : FIRST_SIZE;
 	     room <= MAX_SIZE; room *= 2) {
 		char *text = arena_alloc(arena, room + 1);

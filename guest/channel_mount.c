@@ -67,8 +67,7 @@ static int mount_open(struct channel *channel, const char *path, struct ptvm_err
 	if (!S_ISREG(status.st_mode))
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a regular file", path);
 	mount->most = status.st_size ? CHANNEL_READ_BYTES : TEXT_READ_BYTES;
-	mount->file = fd;
-	fd = -1;
+	mount->file = take_fd(&fd);
 	return 0;
 }
 

@@ -113,12 +113,14 @@ static void a_range_of_the_file_is_the_queue(void **state)
 
 static void a_range_without_bytes_is_refused(void **state)
 {
-	struct raw_trace trace = { .queue = { 0 } };
+	const uint64_t ranges[][2] = { { 10, 0 }, { 5, 5 }, { UINT64_MAX, 0 } };
 
-	assert_int_equal(open_part(10, 0, &trace), -PTVM_BAD_INPUT);
-	assert_int_equal(open_part(5, 5, &trace), -PTVM_BAD_INPUT);
-	assert_int_equal(open_part(UINT64_MAX, 0, &trace), -PTVM_BAD_INPUT);
-	raw_trace_close(&trace);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		struct raw_trace trace = { .queue = { 0 } };
+
+		assert_int_equal(open_part(ranges[i][0], ranges[i][1], &trace), -PTVM_BAD_INPUT);
+		raw_trace_close(&trace);
+	}
 }
 
 static void a_missing_file_is_named(void **state)

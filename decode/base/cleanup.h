@@ -27,6 +27,15 @@ static inline void ptvm_fclose(FILE *const *file)
 #define _cleanup_close_ _cleanup_(ptvm_close_fd)
 #define _cleanup_fclose_ _cleanup_(ptvm_fclose)
 
+/* Hand a guarded descriptor to the caller. */
+static inline int take_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
 /* Hand a guarded pointer to the caller. */
 #define take_ptr(pointer)                                                                          \
 	({                                                                                         \
