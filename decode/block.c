@@ -53,17 +53,11 @@ static bool is_space(const struct code_space *space, const struct machine *machi
 	return space->machine == machine && space->pid == pid && space->bits == bits;
 }
 
-struct code_space *code_space_get(struct code *code, struct machine *machine, int32_t pid,
-				  uint64_t ip, uint8_t bits)
+struct code_space *code_space_find(struct code *code, struct machine *machine, int32_t pid,
+				   uint8_t bits)
 {
 	struct code_space *space;
 
-	if (ip >> 63)
-		pid = -1;
-	else if (pid < 0)
-		pid = 0; /* unknown, and not the kernel */
-	if (code->last && is_space(code->last, machine, pid, bits))
-		return code->last;
 	for (space = code->spaces; space; space = space->next)
 		if (is_space(space, machine, pid, bits))
 			return code->last = space;
@@ -82,11 +76,6 @@ struct code_space *code_space_get(struct code *code, struct machine *machine, in
 	return code->last = space;
 }
 
-static size_t slot_of(uint64_t ip, size_t mask)
-{
-	return (size_t)((ip * 0x9e3779b97f4a7c15) >> 32) & mask;
-}
-
 static void grow(struct code_space *space)
 {
 	size_t mask = space->mask * 2 + 1;
@@ -97,7 +86,7 @@ static void grow(struct code_space *space)
 	for (size_t i = 0; i <= space->mask; i++) {
 		while (space->slots[i]) {
 			struct block *block = space->slots[i];
-			size_t slot = slot_of(block->ip, mask);
+			size_t slot = block_slot(block->ip, mask);
 
 			space->slots[i] = block->chain;
 			block->chain = slots[slot];
@@ -298,18 +287,9 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 	return block;
 }
 
-struct block *block_known(const struct code_space *space, uint64_t ip)
-{
-	struct block *block = space->slots[slot_of(ip, space->mask)];
-
-	while (block && block->ip != ip)
-		block = block->chain;
-	return block && !block->timed && !block->patched && block->count ? block : NULL;
-}
-
 struct block *block_get(struct code *code, struct code_space *space, uint64_t ip, uint64_t time_ns)
 {
-	size_t slot = slot_of(ip, space->mask);
+	size_t slot = block_slot(ip, space->mask);
 	struct block *block;
 
 	for (block = space->slots[slot]; block; block = block->chain)

@@ -84,9 +84,24 @@ struct code {
 void code_init(struct code *code, const struct machines *machines);
 void code_free(struct code *code);
 
+/** code_space_get() where it is not the last one; `pid` as it has it. */
+struct code_space *code_space_find(struct code *code, struct machine *machine, int32_t pid,
+				   uint8_t bits);
+
 /** The address space for code at `ip`; `machine` may be NULL. NULL when memory is out. */
-struct code_space *code_space_get(struct code *code, struct machine *machine, int32_t pid,
-				  uint64_t ip, uint8_t bits);
+static inline struct code_space *code_space_get(struct code *code, struct machine *machine,
+						int32_t pid, uint64_t ip, uint8_t bits)
+{
+	struct code_space *last = code->last;
+
+	if (ip >> 63)
+		pid = -1;
+	else if (pid < 0)
+		pid = 0; /* unknown, and not the kernel */
+	if (last && last->machine == machine && last->pid == pid && last->bits == bits)
+		return last;
+	return code_space_find(code, machine, pid, bits);
+}
 
 /** The block at `ip` as it was at `time_ns`; never without one but when memory is out (NULL). */
 struct block *block_get(struct code *code, struct code_space *space, uint64_t ip, uint64_t time_ns);
@@ -102,9 +117,22 @@ int code_add_site(struct code *code, const struct machine *machine, uint64_t ip)
 struct block *block_variant(struct code *code, struct block *block, unsigned index,
 			    const uint8_t *bytes, size_t size);
 
+/** Where in a table the chain begins that an address is in. */
+static inline size_t block_slot(uint64_t ip, size_t mask)
+{
+	return (size_t)((ip * 0x9e3779b97f4a7c15) >> 32) & mask;
+}
+
 /** The block at `ip` if the space has one already that never changes and whose address is of the
  * same half as the space's; NULL otherwise. */
-struct block *block_known(const struct code_space *space, uint64_t ip);
+static inline struct block *block_known(const struct code_space *space, uint64_t ip)
+{
+	struct block *block = space->slots[block_slot(ip, space->mask)];
+
+	while (block && block->ip != ip)
+		block = block->chain;
+	return block && !block->timed && !block->patched && block->count ? block : NULL;
+}
 
 /** Whether so much memory is held that everything should be dropped (when no block is in use). */
 bool code_is_full(const struct code *code);
