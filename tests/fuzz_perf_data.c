@@ -1,20 +1,19 @@
-/* Any bytes as a recording: opened, its sideband built, all of it dumped. */
+/* Any bytes as a recording: opened, its sideband built, its header and all of it printed. */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "decode/base/cleanup.h"
 #include "decode/perf_data.h"
 #include "decode/perf_dump.h"
+#include "decode/perf_info.h"
+#include "decode/pt_dump.h"
 #include "decode/sideband.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void touch(void *context, const uint8_t *data, uint64_t size)
+static void print_packets(void *context, const uint8_t *data, uint64_t size)
 {
-	uint8_t *sum = context;
-
-	for (uint64_t i = 0; i < size; i++)
-		*sum ^= data[i];
+	pt_dump(data, size, 0, context);
 }
 
 /* Spans must lie in the input and follow on each other. */
@@ -42,11 +41,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sideband *sideband = NULL;
 	struct ptvm_error error = { 0 };
 	struct perf_data recording = { 0 };
-	uint8_t sum = 0;
 
 	if (out && !perf_data_open_bytes((struct bytes){ data, size }, &recording, &error)) {
-		const struct perf_dump_options options = { .print_packets = touch,
-							   .context = &sum };
+		const struct perf_dump_options options = { .print_packets = print_packets,
+							   .context = out };
 
 		for (size_t i = 0; i < recording.queues.count; i++)
 			check_queue(&recording.queues.items[i], data, size);
@@ -55,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				__builtin_trap();
 		if (!sideband_build(&recording, &sideband))
 			(void)sideband_comm(sideband, 1, 1);
+		perf_info_print(&recording, out);
 		(void)perf_dump(&recording, &options, out);
 		sideband_free(sideband);
 	}
