@@ -1,5 +1,6 @@
 #include "decode/team.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -320,13 +321,37 @@ static void *work(void *context)
 	return NULL;
 }
 
+/* Where no CPU is idle a new thread begins on that of the thread that made it, also where others
+ * run nothing but what gives way (SCHED_IDLE): the two would share it for milliseconds. So it moves
+ * once; then the kernel is free to put it anywhere again. */
+static void leave_cpu(int cpu)
+{
+	cpu_set_t all, others;
+
+	if (cpu < 0 || sched_getcpu() != cpu || sched_getaffinity(0, sizeof(all), &all))
+		return;
+	others = all;
+	CPU_CLR(cpu, &others);
+	if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof(others), &others))
+		(void)sched_setaffinity(0, sizeof(all), &all);
+}
+
+static void *join_in(void *context)
+{
+	const struct team *team = context;
+
+	leave_cpu(team->cpu);
+	return work(context);
+}
+
 int team_run(struct team *team, struct ptvm_error *error)
 {
 	pthread_t threads[TEAM_THREADS_MAX];
 	unsigned count = 0;
 
 	team->error = error;
-	while (count + 1 < team->threads && !pthread_create(&threads[count], NULL, work, team))
+	team->cpu = sched_getcpu();
+	while (count + 1 < team->threads && !pthread_create(&threads[count], NULL, join_in, team))
 		count++;
 	work(team);
 	while (count)

@@ -30,6 +30,7 @@ struct team {
 	struct lane *lanes;
 	size_t lane_count;
 	unsigned threads;
+	int cpu;            /* on which they are made */
 	unsigned lane_jobs; /* that a lane may have at a time */
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* there may be some, or it is over */
