@@ -1,5 +1,5 @@
 /* The crystal's count (CTC) from one TMA packet to the next, by the MTC packets between: how far
- * apart in time two TSC packets are, whoever's time they show (SDM "Timing Packets"). */
+ * apart in time two TSC packets are, be they of host or guest (SDM "Timing Packets"). */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* Ctrl-C held back until it is safe: the signals that end a program stay pending, and are asked
- * for. */
+/* Holds back Ctrl-C, and the other signals that end a program, until it is safe to end: they stay
+ * pending, and can be polled. */
 #pragma once
 
 #include <signal.h>

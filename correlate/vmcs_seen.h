@@ -1,8 +1,8 @@
-/* What one queue tells of the guests in it: for each VMCS, how its TSC went with the host's.
+/* What one queue tells about the guests in it: for each VMCS, how its TSC relates to the host's.
  *
- * The crystal is one for host and guests. From a TSC packet of the host on, its count tells the
- * host's time at any TSC packet of a guest, and from one of a guest on, the guest's at the host's.
- */
+ * Host and guests share the crystal clock. Counted from a TSC packet of the host, it gives the
+ * host's time at any TSC packet of a guest; counted from one of a guest, the guest's time at the
+ * host's. */
 #pragma once
 
 #include <stdbool.h>

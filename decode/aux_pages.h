@@ -1,5 +1,5 @@
-/* Pages of the mapped recording that are done with, given back to the kernel: what is read once
- * must not stay in memory. */
+/* Gives pages of the mapped recording back to the kernel when they have been read: a trace is read
+ * once, and must not stay in memory. */
 #pragma once
 
 #include <stdint.h>
@@ -8,8 +8,8 @@
 #include "decode/base/bytes.h"
 
 /**
- * Give back the pages of `part`, if it lies in `mapping`, which must be one of a file that is only
- * read: where somebody comes back, the bytes come from the file again.
+ * Give back the pages of `part`, if it lies in `mapping`, a read-only mapping of a file: a later
+ * access reads the file again.
  */
 void aux_pages_release(const struct bytes *mapping, struct bytes part);
 
@@ -29,11 +29,11 @@ void aux_pages_expect(const struct bytes *mapping, enum page_habit habit);
 /** Let the kernel begin to read a part of the mapping, as far as it has it. */
 void aux_pages_prefetch(const struct bytes *mapping, uint64_t offset, uint64_t size);
 
-/** Who reads a file from its start to its end, and comes back only now and then. */
+/** A reader that goes through a file once from start to end, and seldom comes back. */
 struct page_trail {
 	const struct bytes *mapping;
 	const uint8_t *from; /* where pages may be in memory; NULL: from the start */
 };
 
-/** The reader has come to `p`, in the mapping or anywhere: much that lies behind is given back. */
+/** The reader is at `p`, in the mapping or not: once enough lies behind it, give that back. */
 void page_trail_step(struct page_trail *trail, const uint8_t *p);

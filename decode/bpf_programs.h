@@ -11,7 +11,7 @@ struct bpf_function {
 	uint32_t program; /* its id, by which BPF_EVENT records name it */
 	uint64_t address;
 	struct bytes code;                                /* > 0 */
-	enum { BPF_TO_COME, BPF_LOADED, BPF_GONE } state; /* for who follows the records */
+	enum { BPF_TO_COME, BPF_LOADED, BPF_GONE } state; /* for the reader of the records */
 };
 
 /** Zero-initialise before use. Code is that of the section, which must outlive this. */

@@ -1,5 +1,5 @@
-/* How deep in calls each thread is, for output indented by depth. Not the decoder's return stack:
- * it may miss calls, and is kept per thread, apart for host and guest. */
+/* The call depth of each thread, for indented output and call chains. This is not the return stack
+ * of the decoder: it is per thread, separate for host and guest, and may miss calls. */
 #pragma once
 
 #include <stdbool.h>

@@ -32,7 +32,7 @@ struct chunk_list {
 	struct chunk *first, *last;
 };
 
-/** An empty one, with room for so many bytes and some more; NULL when memory is out. */
+/** An empty one, with room for somewhat more than `bytes` of text; NULL when memory is out. */
 static inline struct chunk *chunk_new(size_t bytes)
 {
 	struct chunk *chunk = calloc(1, sizeof(*chunk));

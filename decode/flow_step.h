@@ -1,4 +1,4 @@
-/* How a flow moves through code: the part of pt_flow that looks at blocks. Not for others. */
+/* How a flow moves through code: the part of pt_flow that looks at blocks. Internal to the flow. */
 #pragma once
 
 #include "decode/pt_flow.h"
@@ -21,7 +21,7 @@ static inline struct flow_item *flow_add(struct flow_run *run, enum flow_kind ki
 /** Append a FLOW_TIME. */
 void flow_add_time(struct flow_run *run);
 
-/** Append an item about flow, unless nobody asks for those. */
+/** Append an item about flow, unless only gaps are asked for. */
 static inline void flow_say(struct flow_run *run, enum flow_kind kind, uint64_t value)
 {
 	if (!run->flow->gaps_only)

@@ -1,6 +1,7 @@
-/* What held which addresses when: items come in order of time, each replaces what was in its range
- * before. Answers for an address and a time, and how far in both the answer holds. Serves the maps
- * of processes, patches of kernel text and symbols that come and go. */
+/* What was at which address at what time. Items are added in order of time; each replaces what was
+ * in its range before. A lookup by address and time also tells for which addresses and times its
+ * answer holds. Used for the maps of processes, patches of kernel text, and symbols that come and
+ * go. */
 #pragma once
 
 #include <stddef.h>

@@ -15,9 +15,9 @@ enum {
 struct label_targets {
 	uint64_t items[LABEL_TARGETS_MAX]; /* the likeliest first */
 	unsigned count;
-	unsigned back_count; /* so many of the first lead back to where the label is, */
-	unsigned dead_count; /* so many are reached by nothing else; the others lie ahead */
-	unsigned looked_at;  /* instructions, what it cost */
+	unsigned back_count; /* items below this index lead back to just behind the label, */
+	unsigned dead_count; /* those below this one nothing else reaches; the others lie ahead */
+	unsigned looked_at;  /* instructions read to find them */
 };
 
 /** Whether an instruction looks like a jump label in either form. */

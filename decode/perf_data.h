@@ -240,7 +240,7 @@ int perf_data_explain(const struct perf_data *data, struct perf_record *record,
 /** The file that has the byte at `*offset` of the mapping, and the byte's offset in it. */
 const char *perf_data_place(const struct perf_data *data, uint64_t *offset);
 
-/** For who reads all records in their order: what to tell of each. */
+/** For a reader of all records in order: give back the pages behind each. */
 struct page_trail perf_data_trail(const struct perf_data *data);
 
 /** The vCPU that a host thread runs, by ID_INDEX; -1 unknown. */

@@ -27,8 +27,8 @@ struct perf_walk {
 	uint64_t position, end; /* of the one that is read */
 	size_t next_part;       /* in data->parts */
 	size_t next_index;      /* in data->aux_index */
-	uint64_t ahead;         /* records up to here are being read into memory, */
-	uint64_t ahead_step;    /* in steps of so many bytes */
+	uint64_t ahead;         /* the kernel reads up to here into memory */
+	uint64_t ahead_step;    /* bytes by which that is moved on */
 	struct perf_unpack unpack;
 	struct bytes inner; /* unpacked records not yet handed out */
 	uint64_t inner_offset;

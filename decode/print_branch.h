@@ -1,4 +1,5 @@
-/* Lines of branches: source now, target when the flow gets there. Not for others than printer.c. */
+/* Lines of branches: the source is printed at once, the target when the flow gets there. Internal
+ * to the printer. */
 #pragma once
 
 #include "decode/printer.h"

@@ -1,5 +1,5 @@
-/* Lines about something other than flow: gaps, and packets such as PTWRITE. Not for others than
- * printer.c. */
+/* Lines of gaps and of packets that are not about flow, such as PTWRITE. Internal to the printer.
+ */
 #pragma once
 
 #include "decode/printer.h"

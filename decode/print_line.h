@@ -1,4 +1,4 @@
-/* What lines have in common, and those of instructions. Not for others than the printer's files. */
+/* Lines of instructions, and what all lines have in common. Internal to the printer. */
 #pragma once
 
 #include "decode/printer.h"

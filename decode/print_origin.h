@@ -1,24 +1,24 @@
-/* How a line's instruction was come to: the calls that led there, the last branches. Not for others
- * than the printer's files. */
+/* What led to the instruction of a line: its call chain and the last branches. Internal to the
+ * printer. */
 #pragma once
 
 #include "decode/printer.h"
 
-/** Append what lines of events other than branches begin with. */
+/** Append the prefix of lines of events other than branches. */
 void print_add_event_prefix(struct printer *printer);
 
 /**
- * Append those that the fields and --itrace want of " ip" and its name, or one of each call that
- * led there, on lines of their own; and the last branches.
+ * Append what the fields and --itrace want: " ip" and its name, or the call chain, a line for each
+ * call; and the last branches.
  */
 void print_add_origin(struct printer *printer, const struct code_space *space, uint64_t ip);
 
-/** Take note of a branch of the present thread; `flags` are its enum sample_flag. */
+/** Remember a branch of the present thread; `flags` are its enum sample_flag. */
 void print_origin_branch(struct printer *printer, const struct branch_entry *branch,
 			 uint32_t flags);
 
 /** Leave what led to the queue's samples up to a time, which is the next, for their lines. */
 void print_origin_of_samples(struct printer *printer, uint64_t until_ns);
 
-/** What comes next does not follow on what was before. */
+/** The flow was lost: forget the calls and branches so far. */
 void print_origin_lost(struct printer *printer);

@@ -29,12 +29,12 @@ struct pt_walk {
 	struct pt_context context;
 	struct pt_clock clock;
 	uint64_t min_size;
-	uint64_t grid; /* also cut at the first PSB in each so many bytes of the stream; 0: not */
+	uint64_t grid; /* bytes: also cut at the first PSB after each multiple of it; 0: not */
 	uint64_t stop; /* read no further than this; 0: to the end */
 	bool ended;
 	bool guest_clock; /* take guest TSCs as they are: the clock shows guest time */
-	/* Nobody asks when the CBR changed: where a trace has no time either, nothing needs to be
-	 * read between two PSB+ that state the context. */
+	/* Nobody asks when the CBR changed. If the trace has no time either, packets between two
+	 * PSB+ that state the context need not be read. */
 	bool leaps;
 };
 

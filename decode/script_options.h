@@ -59,10 +59,10 @@ struct itrace {
 	bool timeless;        /* Z: take no time from the trace */
 	unsigned quick;       /* number of q */
 	enum { PERIOD_INSNS, PERIOD_TICKS, PERIOD_NS } period_unit;
-	uint64_t period;        /* 0 with PERIOD_NS: every instruction; 0 of no other unit */
-	uint64_t skip;          /* s: events not to print at first */
-	unsigned chain;         /* g: entries of call chains at most; 0: none */
-	unsigned last_branches; /* l: so many; 0: none */
+	uint64_t period;              /* 0 with PERIOD_NS: every instruction; 0 of no other unit */
+	uint64_t skip;                /* s: events not to print at first */
+	unsigned chain;               /* g: entries of call chains at most; 0: none */
+	unsigned last_branches;       /* l: entries at most; 0: none */
 	struct origin_limits samples; /* G, L: the same for samples of other events */
 	bool error_overflow, error_lost; /* print these errors too; false with e-o and e-l */
 };

@@ -1,4 +1,4 @@
-/* From the options of `ptvm script` to what the timeline needs. Not for others. */
+/* The options of `ptvm script`, and what the timeline needs of them. Internal to the verb. */
 #pragma once
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
 
 #include "decode/perf_data.h"
 
-/** This thread comes on the CPU: not before `time`, when the former one was leaving, and by
- * `settled`, when it said so itself. In between lies the kernel's __switch_to. */
+/** This thread gets the CPU: not before `time`, when its predecessor was switched out, and not
+ * after `settled`, when it was itself switched in. In between lies the kernel's __switch_to. */
 struct switch_entry {
 	uint64_t time;    /* ns of perf's clock */
 	uint64_t settled; /* ns; equal to `time` where only one of the two is recorded */

@@ -1,6 +1,6 @@
-/* The segments of a queue that lie in the wanted times (--time). Those before are passed over, from
- * one known point (trace_points.h) to the last one in front of what is wanted, and the walk ends
- * behind the last wanted time; on the way it makes points known. */
+/* The segments of a queue that lie in the wanted times (--time). The walk jumps to the last known
+ * point (trace_points.h) before each wanted time, ends behind the last one, and adds the points
+ * that it passes. */
 #pragma once
 
 #include "decode/base/bytes.h"

@@ -1,6 +1,6 @@
 /* The index of a recording: where in each queue a walk can begin (trace_points.h), kept in a file
  * beside the recording, so that what is late in a long trace is found as fast as what is early.
- * It is a cache: whoever doubts it leaves it out. */
+ * It is only a cache: without it nothing but speed is lost. */
 #pragma once
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* Samples of tracepoints as text, by libtraceevent, which is loaded when there are some. Formats
- * and samples are the recording's, hence foreign, and the library trusts both: it works in a
- * process of its own, and where that dies or hangs, samples are shown as bytes. */
+/* Samples of tracepoints as text, by libtraceevent, which is loaded when there are some. The
+ * library trusts formats and samples, which come from the recording, so it works in a process of
+ * its own; if that dies or hangs, samples are shown as bytes. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* The most common instructions of 64-bit code, by a table of their first bytes: nine of ten, in a
- * tenth of the time that the disassembler takes. What it reads it reads as the disassembler does;
- * anything else is left to that one (x86_insn.c). */
+ * tenth of the time that the disassembler takes, with the same result. Anything else is left to the
+ * disassembler (x86_insn.c). */
 #pragma once
 
 #include <stdbool.h>

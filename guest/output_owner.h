@@ -1,6 +1,6 @@
-/* Who owns what is written. Tracing takes root, reading does not: where sudo was used, the files
- * are given to the user who called it once they are complete. (perf leaves them to root, and
- * refuses to read those of others without -f.) */
+/* Who owns what is written. Tracing needs root, reading does not: files that are complete are given
+ * to the user who called sudo. (perf leaves them to root, and then refuses to read them without
+ * -f.) */
 #pragma once
 
 #include "decode/base/error.h"

@@ -1,5 +1,5 @@
 /* Build ids of what can run while recording: kernels, modules, the vDSO, programs and libraries. By
- * them a reader on another machine knows whether the file that it has there is the same one. */
+ * them a reader on another machine can tell whether its own copy of a file is the same. */
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Copying a kernel while somebody waits: progress on a terminal, an end on Ctrl-C, and one way to
- * the guest tried after the other. */
+/* Copies a kernel while the user waits: shows progress on a terminal, stops on Ctrl-C, and tries
+ * one way to the guest after the other. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* The system calls of perf events as a table: all that the recorder asks of the kernel goes through
- * it, so that tests put a kernel of their own there. */
+/* The system calls of perf events as a table. All that the recorder asks of the kernel goes through
+ * it, so that tests can put a fake kernel there. */
 #pragma once
 
 #include <linux/perf_event.h>

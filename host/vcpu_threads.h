@@ -25,7 +25,7 @@ struct vcpu_thread {
 	pid_t tid;
 	unsigned ways;    /* enum vcpu_way: who named this thread */
 	unsigned against; /* who named another one for this vCPU */
-	bool is_gone;     /* it has ended; for who looks again */
+	bool is_gone;     /* it has ended; set by those who look again */
 };
 
 /** Zero-initialise before use. */

@@ -1,4 +1,4 @@
-/* The command that a recording lasts as long as. */
+/* The command that is run while recording; the recording ends with it. */
 #pragma once
 
 #include <stdbool.h>

@@ -9,7 +9,7 @@ enum ptvm_err {
 	PTVM_END,          /* no more input; not a fault */
 	PTVM_BAD_PACKET,   /* not a packet the SDM defines */
 	PTVM_BAD_INPUT,    /* a file that breaks its own format */
-	PTVM_BAD_USAGE,    /* an option or argument that cannot be meant */
+	PTVM_BAD_USAGE,    /* a wrong option or argument */
 	PTVM_NOT_FOUND,    /* what was asked for is not there */
 	PTVM_NO_CODE,      /* no bytes known at this address */
 	PTVM_INCONSISTENT, /* observations that cannot all be true */
