@@ -58,10 +58,8 @@ static void place_pieces(struct kcore_copy *copy)
 
 static bool has_address(const struct kcore_copy *copy, uint64_t address)
 {
-	const struct kcore_piece *piece = copy->pieces.items;
-
-	for (; piece < copy->pieces.items + copy->pieces.count; piece++)
-		if (address - piece->address < piece->size)
+	for (size_t i = 0; i < copy->pieces.count; i++)
+		if (address - copy->pieces.items[i].address < copy->pieces.items[i].size)
 			return true;
 	return false;
 }

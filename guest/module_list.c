@@ -238,10 +238,11 @@ int module_list_find(struct page_walk *walk, uint64_t start, struct module_list 
 void module_list_print(const struct module_list *list, struct text *text)
 {
 	static const char *const states[] = { "Live", "Loading", "Unloading", "" };
-	const struct listed_module *module = list->items;
 	char line[MODULE_NAME_BYTES + 80];
 
-	for (; module < list->items + list->count; module++) {
+	for (size_t i = 0; i < list->count; i++) {
+		const struct listed_module *module = &list->items[i];
+
 		(void)snprintf(line, sizeof(line), "%s %" PRIu64 " - - %s 0x%016" PRIx64 "\n",
 			       module->name, module->size, states[module->state], module->text);
 		text_puts(text, line);
