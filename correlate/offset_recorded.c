@@ -84,12 +84,16 @@ int offsets_recorded_parse(struct bytes text, struct offsets_recorded *ret,
 			   struct ptvm_error *error)
 {
 	json_error_t where;
-	json_t *root = json_loadb((const char *)text.data, text.size, 0, &where);
+	/* an empty file is mapped nowhere */
+	const char *start = text.size ? (const char *)text.data : "";
+	json_t *root = json_loadb(start, text.size, 0, &where);
 	const json_t *machines = json_object_get(root, "machines");
 	int r = 0;
 
-	if (!root)
+	if (!root) {
+		printable(where.text, strlen(where.text)); /* has a piece of the file */
 		return ptvm_fail(error, PTVM_BAD_INPUT, "line %d: %s", where.line, where.text);
+	}
 	for (size_t i = 0; i < json_array_size(machines) && !r; i++)
 		r = read_machine(json_array_get(machines, i), ret);
 	json_decref(root);

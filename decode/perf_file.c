@@ -273,6 +273,10 @@ int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *e
 		return open_standard_input(ret, error);
 	if (set_paths(ret) < 0)
 		return -PTVM_NO_MEMORY;
+	/* what the user names may be a pipe, what lies in a recording is none: opening can wait,
+	 * and opening a device do things */
+	if (ret->directory && !stat(ret->file_path, &status) && !S_ISREG(status.st_mode))
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a regular file", ret->file_path);
 	fd = open(ret->file_path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return ptvm_fail_errno(error, "%s", ret->file_path);

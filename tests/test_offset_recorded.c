@@ -143,6 +143,24 @@ static void what_is_no_json_is_an_error(void **state)
 	offsets_recorded_free(&recorded);
 }
 
+static void what_is_no_json_is_told_by_line_and_in_print(void **state)
+{
+	const char text[] = "{\n\x1b[31m";
+	const struct bytes bytes = { (const uint8_t *)text, sizeof(text) - 1 };
+	struct offsets_recorded recorded = { 0 };
+	struct ptvm_error error = { 0 };
+
+	assert_int_equal(offsets_recorded_parse((struct bytes){ NULL, 0 }, &recorded, &error),
+			 -PTVM_BAD_INPUT);
+	assert_memory_equal(error.message, "line 1: ", 8);
+	offsets_recorded_free(&recorded);
+	error = (struct ptvm_error){ 0 };
+	assert_int_equal(offsets_recorded_parse(bytes, &recorded, &error), -PTVM_BAD_INPUT);
+	assert_memory_equal(error.message, "line 2: ", 8);
+	assert_null(strchr(error.message, '\x1b'));
+	offsets_recorded_free(&recorded);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +171,7 @@ int main(void)
 		cmocka_unit_test(records_alone_make_segments),
 		cmocka_unit_test(other_shapes_record_nothing),
 		cmocka_unit_test(what_is_no_json_is_an_error),
+		cmocka_unit_test(what_is_no_json_is_told_by_line_and_in_print),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,7 +242,7 @@ def test_what_is_no_recording_is_named():
             equal((run.returncode, run.stderr), (1, f"ptvm {verb}: /dev/zero: not a perf.data file\n"))
         os.makedirs(f"{place}/directory/data")
         run = ptvm("script", "-i", "directory", cwd=place)
-        equal((run.returncode, run.stderr), (1, "ptvm script: directory/data: Is a directory\n"))
+        equal((run.returncode, run.stderr), (1, "ptvm script: directory/data: not a regular file\n"))
 
 
 def test_files_that_are_named_must_be_there():
@@ -279,6 +279,17 @@ def test_a_recording_that_is_not_there_is_a_failure():
     run = ptvm("script", "-i", "/nonexistent/recording")
     equal((run.returncode, run.stdout, run.stderr.count("\n")), (1, "", 1))
     assert run.stderr.startswith("ptvm script: ") and "/nonexistent/recording" in run.stderr, run.stderr
+
+
+def test_a_recording_of_other_things_than_files_is_a_failure():
+    with tempfile.TemporaryDirectory() as place:
+        data = pathlib.Path(place) / "data"
+        for make in (os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")):
+            make(data)
+            for verb in ("script", "correlate"):
+                run = ptvm(verb, "-i", place)
+                equal((run.returncode, run.stdout, run.stderr), (1, "", f"ptvm {verb}: {data}: not a regular file\n"))
+            (os.rmdir if data.is_dir() else os.unlink)(data)
 
 
 def test_completion_knows_verbs_and_options():
