@@ -138,7 +138,8 @@ static int read_some(struct channel_ssh *ssh, void *data, size_t size, struct pt
 	return n ? (int)n : at_end(ssh, error);
 }
 
-/* Let ssh print from the block of `offset`, and drop what is before it. */
+/* Let ssh print from the block of `offset`, and drop what is before it. What dd says to that is for
+ * who listens to errors: whoever does not only tries whether there is such a file. */
 static int seek(struct channel_ssh *ssh, uint64_t offset, struct ptvm_error *error)
 {
 	char rest[BLOCK], command[COMMAND_BYTES];
@@ -146,8 +147,9 @@ static int seek(struct channel_ssh *ssh, uint64_t offset, struct ptvm_error *err
 	int r;
 
 	cut_off(ssh);
-	(void)snprintf(command, sizeof(command), "dd if=%s bs=%d skip=%" PRIu64 " status=none",
-		       ssh->path, BLOCK, block);
+	(void)snprintf(command, sizeof(command), "%sdd if=%s bs=%d skip=%" PRIu64 " status=none%s",
+		       error ? "" : "sh -c '", ssh->path, BLOCK, block,
+		       error ? "" : " 2>/dev/null'");
 	r = start(ssh, command, block * BLOCK, error);
 	while (!r && ssh->offset < offset) {
 		r = read_some(ssh, rest, offset - ssh->offset, error);

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -276,6 +278,32 @@ static void an_ssh_that_fails_is_a_failure(void **state)
 	assert_string_equal(text, "");
 }
 
+/* What is written to standard error while a file is read that is not there. */
+static size_t bytes_said(struct channel *channel, struct ptvm_error *error)
+{
+	const int kept = dup(STDERR_FILENO), said = memfd_create("said", MFD_CLOEXEC);
+	char text[8];
+	int r;
+
+	assert_true(said >= 0 && dup2(said, STDERR_FILENO) >= 0);
+	r = channel_read_text(channel, "/lib/modules/6.1/modules.dep", text, sizeof(text), error);
+	assert_true(dup2(kept, STDERR_FILENO) >= 0);
+	assert_int_equal(close(kept), 0);
+	assert_int_equal(r, -PTVM_SYSTEM);
+	r = (int)lseek(said, 0, SEEK_END);
+	assert_int_equal(close(said), 0);
+	return (size_t)r;
+}
+
+static void who_does_not_listen_to_errors_is_not_told_by_ssh(void **state)
+{
+	struct channel *channel = call_ssh(*state, honest_ssh);
+	struct ptvm_error error = { 0 };
+
+	assert_int_equal(bytes_said(channel, NULL), 0);
+	assert_true(bytes_said(channel, &error) > 0);
+}
+
 static void an_ssh_that_does_not_end_is_ended(void **state)
 {
 	struct channel *channel =
@@ -363,6 +391,7 @@ int main(void)
 		WITH_FIXTURE(text_of_proc_is_read_whole),
 		cmocka_unit_test(a_mount_must_be_there),
 		WITH_FIXTURE(an_ssh_that_fails_is_a_failure),
+		WITH_FIXTURE(who_does_not_listen_to_errors_is_not_told_by_ssh),
 		WITH_FIXTURE(an_ssh_that_does_not_end_is_ended),
 		WITH_FIXTURE(an_endless_file_costs_what_was_asked_for),
 		cmocka_unit_test(ssh_needs_a_host),
