@@ -9,15 +9,18 @@
 #include "decode/text.h"
 #include "guest/guest_copy.h"
 #include "guest/guest_kernel.h"
+#include "guest/guest_modules.h"
 #include "guest/memory_kcore.h"
 #include "guest/module_list.h"
+#include "guest/module_notes.h"
 #include "guest/module_symbols.h"
 
 struct channel_memory {
 	struct channel channel;
 	struct guest_kernel kernel;
-	struct text text;          /* of the open file */
-	struct memory_kcore kcore; /* if it is that */
+	struct module_list modules; /* as /proc/modules was when it was read last */
+	struct text text;           /* of the open file */
+	struct memory_kcore kcore;  /* if it is that */
 };
 
 static void print_symbols(const struct guest_kernel *kernel, struct text *text)
@@ -48,12 +51,30 @@ static int make_kallsyms(struct channel_memory *memory, struct ptvm_error *error
 
 static int make_modules(struct channel_memory *memory, struct ptvm_error *error)
 {
-	_cleanup_(module_list_free) struct module_list list = { 0 };
-	int r = module_list_find(&memory->kernel.walk, memory->kernel.image_end, &list, error);
+	int r;
 
+	module_list_free(&memory->modules);
+	r = module_list_find(&memory->kernel.walk, memory->kernel.image_end, &memory->modules,
+			     error);
 	if (!r)
-		module_list_print(&list, &memory->text);
+		module_list_print(&memory->modules, &memory->text);
 	return r;
+}
+
+/* /sys/module/NAME/notes/.note.gnu.build-id */
+static int make_module_note(struct channel_memory *memory, const char *path,
+			    struct ptvm_error *error)
+{
+	char wanted[CHANNEL_PATH_BYTES];
+
+	for (size_t i = 0; i < memory->modules.count; i++) {
+		(void)snprintf(wanted, sizeof(wanted), "/sys/module/%s/" GUEST_MODULES_ID_FILE,
+			       memory->modules.items[i].name);
+		if (!strcmp(wanted, path))
+			return module_notes_print(&memory->kernel.walk, &memory->modules.items[i],
+						  &memory->text, error);
+	}
+	return ptvm_fail(error, PTVM_NOT_FOUND, "%s: cannot be made of the guest's memory", path);
 }
 
 static int make_kcore(struct channel_memory *memory, struct ptvm_error *error)
@@ -100,7 +121,8 @@ static void memory_close(struct channel *channel)
 	memory_kcore_free(&memory->kcore);
 }
 
-static int memory_open(struct channel *channel, const char *path, struct ptvm_error *error)
+/* Make the text or the kcore of a file. */
+static int make(struct channel_memory *memory, const char *path, struct ptvm_error *error)
 {
 	static const struct {
 		const char *path;
@@ -112,21 +134,25 @@ static int memory_open(struct channel *channel, const char *path, struct ptvm_er
 		{ "/proc/sys/kernel/random/boot_id", make_boot_id },
 		{ "/sys/kernel/notes", make_notes },
 	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (!strcmp(files[i].path, path))
+			return files[i].make(memory, error);
+	return make_module_note(memory, path, error);
+}
+
+static int memory_open(struct channel *channel, const char *path, struct ptvm_error *error)
+{
 	struct channel_memory *memory = (struct channel_memory *)channel;
 	int r;
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		if (strcmp(files[i].path, path))
-			continue;
-		page_walk_forget(&memory->kernel.walk);
-		r = files[i].make(memory, error);
-		if (!r && memory->text.failed)
-			r = -PTVM_NO_MEMORY;
-		if (r)
-			memory_close(channel);
-		return r;
-	}
-	return ptvm_fail(error, PTVM_NOT_FOUND, "%s: cannot be made of the guest's memory", path);
+	page_walk_forget(&memory->kernel.walk);
+	r = make(memory, path, error);
+	if (!r && memory->text.failed)
+		r = -PTVM_NO_MEMORY;
+	if (r)
+		memory_close(channel);
+	return r;
 }
 
 static int memory_read(struct channel *channel, uint64_t offset, void *data, size_t size,
@@ -146,7 +172,10 @@ static int memory_read(struct channel *channel, uint64_t offset, void *data, siz
 
 static void memory_free(struct channel *channel)
 {
-	guest_kernel_free(&((struct channel_memory *)channel)->kernel);
+	struct channel_memory *memory = (struct channel_memory *)channel;
+
+	module_list_free(&memory->modules);
+	guest_kernel_free(&memory->kernel);
 	free(channel);
 }
 
@@ -156,6 +185,7 @@ static const struct channel_way memory_way = {
 	.read = memory_read,
 	.close = memory_close,
 	.free = memory_free,
+	.opens_fast = true,
 	.is_code_only = true,
 };
 

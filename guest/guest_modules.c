@@ -13,7 +13,7 @@
 
 enum { NOTE_BYTES = 4096, NAME_BYTES = 64, NUMBER_BYTES = 24 };
 
-static const char root[] = "/lib/modules/", id_file[] = "notes/.note.gnu.build-id";
+static const char root[] = "/lib/modules/", id_file[] = GUEST_MODULES_ID_FILE;
 
 static int compare(const void *a, const void *b)
 {
@@ -255,22 +255,51 @@ static void read_build_id(struct channel *channel, struct guest_module *module)
 		take_build_id(module, notes, (size_t)size);
 }
 
+static bool has_time(const struct channel *channel, time_t last)
+{
+	return channel->way->opens_fast || time(NULL) < last;
+}
+
+static int read_section(struct channel *channel, struct guest_modules *modules,
+			struct guest_module *module, const char *name)
+{
+	char path[CHANNEL_PATH_BYTES], number[NUMBER_BYTES];
+
+	if (!is_section(name))
+		return 0;
+	(void)snprintf(path, sizeof(path), "/sys/module/%s/sections/%.*s", module->name, NAME_BYTES,
+		       name);
+	return channel_read_text(channel, path, number, sizeof(number), NULL) > 0
+		       ? take_section(modules, module, name, number)
+		       : 0;
+}
+
 static int read_sections(struct channel *channel, struct guest_modules *modules,
 			 struct guest_module *module)
 {
-	char directory[CHANNEL_PATH_BYTES / 2], path[CHANNEL_PATH_BYTES], names[NOTE_BYTES];
-	char number[NUMBER_BYTES];
+	char directory[CHANNEL_PATH_BYTES], names[NOTE_BYTES];
 	int size, r = 0;
 
 	(void)snprintf(directory, sizeof(directory), "/sys/module/%s/sections", module->name);
 	size = channel_list(channel, directory, names, sizeof(names));
-	for (const char *name = names; name - names < size && !r; name += strlen(name) + 1) {
-		if (!is_section(name))
-			continue;
-		(void)snprintf(path, sizeof(path), "%s/%.*s", directory, NAME_BYTES, name);
-		if (channel_read_text(channel, path, number, sizeof(number), NULL) > 0)
-			r = take_section(modules, module, name, number);
-	}
+	for (const char *name = names; name - names < size && !r; name += strlen(name) + 1)
+		r = read_section(channel, modules, module, name);
+	return r;
+}
+
+/* Where nothing lists a directory: names that most modules have, one for all modules after the
+ * other, as there may not be time for all. */
+static int try_sections(struct channel *channel, struct guest_modules *modules, time_t last)
+{
+	static const char *const usual[] = {
+		".text", ".init.text",     ".exit.text",    ".rodata",           ".data",
+		".bss",  ".text.unlikely", ".noinstr.text", ".data..read_mostly"
+	};
+	int r = 0;
+
+	for (size_t k = 0; k < sizeof(usual) / sizeof(usual[0]); k++)
+		for (size_t i = 0; i < modules->count && !r && has_time(channel, last); i++)
+			r = read_section(channel, modules, &modules->items[i], usual[k]);
 	return r;
 }
 
@@ -280,12 +309,13 @@ static int read_files(struct channel *channel, struct guest_modules *modules)
 	const time_t last = time(NULL) + GUEST_MODULES_SECONDS;
 	int r = 0;
 
-	for (size_t i = 0; i < modules->count && !r; i++) {
-		if (!channel->way->opens_fast && time(NULL) >= last)
-			break;
+	for (size_t i = 0; i < modules->count && !r && has_time(channel, last); i++) {
 		read_build_id(channel, &modules->items[i]);
-		r = read_sections(channel, modules, &modules->items[i]);
+		if (channel->way->list)
+			r = read_sections(channel, modules, &modules->items[i]);
 	}
+	if (!r && !channel->way->list)
+		r = try_sections(channel, modules, last);
 	sort_sections(modules);
 	return r;
 }

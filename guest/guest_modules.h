@@ -8,6 +8,9 @@
 #include "decode/base/error.h"
 #include "decode/build_id.h"
 
+/** Below /sys/module/NAME. */
+#define GUEST_MODULES_ID_FILE "notes/.note.gnu.build-id"
+
 struct channel;
 struct modules;
 

@@ -34,6 +34,7 @@ enum {
 	SHORT_PART = 72,
 	LONG_PART = 80,
 	PARTS = 7,                     /* since 6.4 */
+	FIXED_PART = 2,                /* of these, read-only data (MOD_RODATA) */
 	TRIES = 4 * MODULE_LIST_ITEMS, /* structs followed that may be modules */
 };
 
@@ -91,13 +92,18 @@ static void read_parts(const uint8_t *module, size_t at, size_t part, unsigned c
 		       struct listed_module *ret)
 {
 	bool is_new = count >= PARTS;
-	size_t base = is_new && part == SHORT_PART ? 16 : 24, size = 16;
+	size_t base = is_new && part == SHORT_PART ? 16 : 24, size = 16, fixed;
 
 	if (is_new)
 		size = load_le(module + at - 4, 4) ? 4 : 8;
 	ret->text = load_le(module + at - base, 8);
 	if (!is_in_kernel(ret->text))
 		ret->text = 0;
+	fixed = at + (is_new ? FIXED_PART * part : 0);
+	ret->fixed = load_le(module + fixed - base, 8);
+	ret->fixed_size = (uint32_t)load_le(module + fixed - size, 4);
+	if (!is_in_kernel(ret->fixed))
+		ret->fixed = 0;
 	for (; count--; at += part)
 		ret->size += load_le(module + at - size, 4);
 }

@@ -23,6 +23,8 @@ struct listed_module {
 	uint64_t address; /* of its struct module */
 	uint64_t text;    /* where its code begins; 0: not known */
 	uint64_t size;    /* as /proc/modules tells it */
+	uint64_t fixed;   /* memory that has its read-only data, and maybe more; 0: not known */
+	uint32_t fixed_size;
 	uint64_t symbols, names, types;
 	uint32_t symbol_count; /* 0: none, or not known where */
 };

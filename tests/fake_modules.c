@@ -12,7 +12,8 @@
 
 enum {
 	PAGE = FAKE_MEMORY_PAGE,
-	STRUCT_AT = PAGE + 0x240, /* in the module's memory */
+	NOTE_AT = PAGE + 0x204, /* in the module's memory */
+	STRUCT_AT = PAGE + 0x240,
 	NAME_AT = 24,
 	KOBJECT_AT = 0x90, /* points to the module, but is no part of its memory */
 	KALLSYMS_AT = 0x100,
@@ -49,9 +50,20 @@ static void put_parts(uint8_t *to, uint64_t address, enum fake_module_layout lay
 	static const unsigned bytes[] = { 80, 72, 80, 72 };
 	unsigned count = layout == FAKE_MODULE_5_2 ? 2 : 7;
 
+	/* All is in the first, or code is there and in the third what is read-only. */
 	for (unsigned i = 0; i < count; i++)
-		put_part(to + i * bytes[layout], i ? 0 : address, i ? 0 : 3 * PAGE,
-			 address + STRUCT_AT, layout);
+		put_part(to + i * bytes[layout], i ? 0 : address,
+			 i ? 0 : (count == 2 ? 3 : 1) * PAGE, address + STRUCT_AT, layout);
+	if (count > 2)
+		put_part(to + 2 * bytes[layout], address + PAGE, 2 * PAGE, address + STRUCT_AT,
+			 layout);
+}
+
+/* A build id of which each byte is `id`. */
+static void put_note(uint8_t *to, uint8_t id)
+{
+	memcpy(to, "\4\0\0\0\x14\0\0\0\3\0\0\0GNU", 16);
+	memset(to + 16, id, 20);
 }
 
 static void put_symbols(uint8_t *module, uint64_t address)
@@ -109,6 +121,7 @@ uint8_t *fake_modules_put(struct fake_memory *memory, uint64_t head, uint64_t ad
 		data = fake_memory_put(memory, address + PAGE, "", 1, FAKE_MEMORY_DATA);
 		(void)fake_memory_put(memory, address + SYMBOLS_AT, "", 1, FAKE_MEMORY_DATA);
 		put_symbols(data, address);
+		put_note(data + NOTE_AT - PAGE, (uint8_t)(FAKE_MODULE_ID + i));
 		put_struct(data + STRUCT_AT - PAGE, address, i, layout);
 		if (!first)
 			first = data + STRUCT_AT - PAGE;

@@ -6,7 +6,10 @@
 
 #include "tests/fake_memory.h"
 
-enum { FAKE_MODULE_BYTES = 0x5000 /* of addresses, for each; its code is the first page */ };
+enum {
+	FAKE_MODULE_BYTES = 0x5000, /* of addresses, for each; its code is the first page */
+	FAKE_MODULE_ID = 0xa0,      /* each byte of the first one's build id; the next has 0xa1 */
+};
 
 /** By the first version of Linux. */
 enum fake_module_layout { FAKE_MODULE_5_2, FAKE_MODULE_6_4, FAKE_MODULE_6_13, FAKE_MODULE_6_14 };

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "decode/build_id.h"
 #include "decode/elf_file.h"
 #include "decode/mapped_file.h"
 #include "guest/channel_memory.h"
@@ -16,6 +17,7 @@
 #include "guest/guest_kernel.h"
 #include "guest/output_directory.h"
 #include "tests/fake_linux.h"
+#include "tests/fake_modules.h"
 #include "tests/fake_tree.h"
 
 struct fixture {
@@ -83,6 +85,25 @@ static void the_boot_has_an_id_once_it_was_asked_for(void **state)
 		fixture->guest.boot_id[i] = 0x11 * i;
 	assert_int_equal(channel_read_text(fixture->channel, path, text, sizeof(text), NULL), 36);
 	assert_string_equal(text, "00112233-4455-6677-8899-aabbccddeeff");
+}
+
+static void modules_have_build_ids(void **state)
+{
+	static const char path[] = "/sys/module/module_1/notes/.note.gnu.build-id";
+	struct fixture *fixture = *state;
+	struct build_id id;
+	char text[4096];
+	int size;
+
+	assert_int_equal(channel_open(fixture->channel, path, NULL), -PTVM_NOT_FOUND);
+	(void)channel_read_text(fixture->channel, "/proc/modules", text, sizeof(text), NULL);
+	size = channel_read_text(fixture->channel, path, text, sizeof(text), NULL);
+	assert_true(size > 0);
+	assert_true(build_id_find((struct bytes){ (uint8_t *)text, (size_t)size }, &id));
+	assert_int_equal(id.bytes[19], FAKE_MODULE_ID + 1);
+	assert_int_equal(
+		channel_open(fixture->channel, "/sys/module/module_1/sections/.text", NULL),
+		-PTVM_NOT_FOUND);
 }
 
 static void other_files_are_not_there(void **state)
@@ -208,6 +229,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(symbols_are_those_of_the_kernel_and_its_modules),
 		WITH_FIXTURE(the_boot_has_an_id_once_it_was_asked_for),
+		WITH_FIXTURE(modules_have_build_ids),
 		WITH_FIXTURE(other_files_are_not_there),
 		WITH_FIXTURE(the_copy_has_all_code_and_nothing_else),
 		WITH_FIXTURE(code_that_has_no_symbols_is_copied),

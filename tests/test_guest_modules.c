@@ -8,8 +8,10 @@
 #include <cmocka.h>
 
 #include "decode/modules.h"
+#include "guest/channel_agent.h"
 #include "guest/channel_mount.h"
 #include "guest/guest_modules.h"
+#include "tests/fake_guest.h"
 #include "tests/fake_tree.h"
 
 static const char loaded[] = "kvm_intel 4096 0 - Live 0xffffffffc0000000\n"
@@ -153,6 +155,31 @@ static void a_mounted_guest_tells_sections(void **state)
 	channel_free(channel);
 }
 
+/* It lists no directories. */
+static void an_agent_is_asked_for_the_usual_sections(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_agent agent = { .tree = &bench->tree };
+	const struct agent_line line = { fake_agent_ask, &agent };
+	const struct guest_module *module;
+	struct channel *channel;
+
+	fake_tree_file(&bench->tree, "0xffffffffc0000000\n", "sys/module/kvm_intel/sections/.text");
+	fake_tree_file(&bench->tree, "0xffffffffc0004000\n", "sys/module/other/sections/.text");
+	fake_tree_file(&bench->tree, "0xffffffffc0005000\n", "sys/module/other/sections/.data");
+	fake_tree_file(&bench->tree, "0xffffffffc0006000\n", "sys/module/other/sections/.data.odd");
+	assert_int_equal(channel_agent_new(&line, &channel), 0);
+	assert_int_equal(guest_modules_read(channel, &bench->loaded, "", &bench->modules), 0);
+	module = guest_modules_find(&bench->modules, "kvm_intel");
+	assert_int_equal(module->sections.count, 1);
+	module = guest_modules_find(&bench->modules, "other");
+	assert_int_equal(module->sections.count, 2);
+	assert_section(module, 0, ".text", 0xffffffffc0004000);
+	assert_section(module, 1, ".data", 0xffffffffc0005000);
+	channel_free(channel);
+	assert_int_equal(agent.open, agent.closed);
+}
+
 static void what_programs_print_of_many_files_is_taken(void **state)
 {
 	static const char text[] =
@@ -228,6 +255,7 @@ int main(void)
 		TEST(what_leads_elsewhere_is_no_path),
 		TEST(a_mounted_guest_tells_build_ids),
 		TEST(a_mounted_guest_tells_sections),
+		TEST(an_agent_is_asked_for_the_usual_sections),
 		TEST(what_programs_print_of_many_files_is_taken),
 		TEST(what_no_program_prints_is_passed_over),
 		TEST(sections_without_end_are_cut_off),

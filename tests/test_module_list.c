@@ -7,8 +7,10 @@
 
 #include <cmocka.h>
 
+#include "decode/build_id.h"
 #include "decode/text.h"
 #include "guest/module_list.h"
+#include "guest/module_notes.h"
 #include "guest/module_symbols.h"
 #include "guest/page_walk.h"
 #include "tests/fake_modules.h"
@@ -50,6 +52,19 @@ static int find(struct fixture *fixture)
 	return module_list_find(&fixture->walk, image_end, &fixture->list, NULL);
 }
 
+static void assert_build_id(struct fixture *fixture, size_t index, uint8_t first)
+{
+	struct text text = { 0 };
+	struct build_id id;
+
+	assert_int_equal(
+		module_notes_print(&fixture->walk, &fixture->list.items[index], &text, NULL), 0);
+	assert_true(build_id_find((struct bytes){ (uint8_t *)text.data, text.size }, &id));
+	assert_int_equal(id.size, BUILD_ID_BYTES);
+	assert_int_equal(id.bytes[0], first);
+	text_free(&text);
+}
+
 static void each_layout_is_understood(void **state)
 {
 	static const enum fake_module_layout layouts[] = { FAKE_MODULE_5_2, FAKE_MODULE_6_4,
@@ -66,6 +81,8 @@ static void each_layout_is_understood(void **state)
 		assert_int_equal(fixture->list.items[1].text, area);
 		assert_int_equal(fixture->list.items[1].size, 0x3000);
 		assert_int_equal(fixture->list.items[1].symbol_count, 3);
+		assert_build_id(fixture, 0, FAKE_MODULE_ID + 1);
+		assert_build_id(fixture, 1, FAKE_MODULE_ID);
 	}
 }
 
@@ -143,6 +160,27 @@ static void symbols_that_make_no_sense_are_left_out(void **state)
 	assert_int_equal(text.size, 0);
 }
 
+static void what_has_no_build_id_has_none(void **state)
+{
+	static const uint64_t places[] = { 0, 0xffffffffd0000000 }; /* not known, not mapped */
+	struct fixture *fixture = *state;
+	struct text text = { 0 };
+
+	(void)fake_modules_put(&fixture->memory, head, area, 1, FAKE_MODULE_6_4);
+	assert_int_equal(find(fixture), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		fixture->list.items[0].fixed = places[i];
+		assert_int_equal(
+			module_notes_print(&fixture->walk, &fixture->list.items[0], &text, NULL),
+			0);
+	}
+	fixture->list.items[0].fixed = area;
+	fixture->list.items[0].fixed_size = 35; /* too small for one */
+	assert_int_equal(module_notes_print(&fixture->walk, &fixture->list.items[0], &text, NULL),
+			 0);
+	assert_int_equal(text.size, 0);
+}
+
 static void memory_that_fails_is_told(void **state)
 {
 	struct fixture *fixture = *state;
@@ -163,6 +201,7 @@ int main(void)
 		WITH_FIXTURE(without_a_list_there_are_no_modules),
 		WITH_FIXTURE(a_list_without_its_head_ends),
 		WITH_FIXTURE(symbols_that_make_no_sense_are_left_out),
+		WITH_FIXTURE(what_has_no_build_id_has_none),
 		WITH_FIXTURE(memory_that_fails_is_told),
 	};
 

@@ -98,7 +98,7 @@ make_initramfs()
 		install_program /usr/lib/openssh/sftp-server || return 1
 	ln -s openssh/sftp-server "$root/usr/lib/sftp-server"
 	for module in $modules; do
-		cp "$(find "$work/kernel" -name "$module.ko" | head -n 1)" "$root/mod/" || return 1
+		cp "$(find "$work/kernel" -name "$one.ko" | head -n 1)" "$root/mod/" || return 1
 	done
 	ssh-keygen -q -t ed25519 -N '' -f "$work/key"
 	dropbearkey -t ed25519 -f "$root/etc/dropbear/host_key"
@@ -232,7 +232,9 @@ from_memory()
 		grep "QEMU's monitor" "$work/said" &&
 		grep -F "\"$(cat "$work/release")\"" "$work/memory/guest.json" &&
 		same "$work/memory/guest.json" "$work/agent/guest.json" \
-			jq '[.build_id, .kaslr_offset, .boot_id] | map(.value)'
+			jq '[.build_id, .kaslr_offset, .boot_id] | map(.value)' &&
+		same "$work/memory/guest.json" "$work/ssh/guest.json" jq '.module_files | map([.name, .build_id])' &&
+		jq -e '.module_files | length > 0 and all(.build_id)' "$work/memory/guest.json"
 }
 
 # Without the right to read QEMU's memory libvirt does it.
@@ -254,9 +256,18 @@ from_memory_of_process()
 			jq '[.build_id, .kaslr_offset, .boot_id] | map(.value)'
 }
 
+# An agent that opens files tells the usual sections only, as many as there is time for.
+sections_are_those_of_ssh()
+{
+	jq -e --slurpfile by_ssh "$work/ssh/guest.json" '[.module_files[] as $one | $one.sections // {} | to_entries[] |
+		. as $part | $by_ssh[0].module_files[] | select(.name == $one.name) |
+		.sections[$part.key] == $part.value] | length > 0 and all' "$work/agent/guest.json"
+}
+
 facts_are_the_guests()
 {
-	grep -F "\"$(cat "$work/release")\"" "$work/agent/guest.json" &&
+	sections_are_those_of_ssh &&
+		grep -F "\"$(cat "$work/release")\"" "$work/agent/guest.json" &&
 		grep -F "\"$(ssh guest cat /proc/sys/kernel/random/boot_id)\"" "$work/ssh/guest.json"
 }
 
