@@ -194,6 +194,17 @@ static int parse_modifiers(const char *text, struct pt_event *event, struct ptvm
 	return 0;
 }
 
+/* perf takes several, and in a group with intel_pt they are what its trace is sampled by. */
+static int refuse_others(const char *text, struct ptvm_error *error)
+{
+	return ptvm_fail(
+		error, PTVM_BAD_USAGE,
+		"-e takes the event intel_pt alone, no group and no others: '%s'; "
+		"--kvm-events records KVM's tracepoints, --aux-sample samples the trace at "
+		"exits of guests or by time",
+		text);
+}
+
 int pt_event_parse(const struct pt_pmu *pmu, const char *text, bool is_sampled,
 		   struct pt_event *ret, struct ptvm_error *error)
 {
@@ -204,7 +215,7 @@ int pt_event_parse(const struct pt_pmu *pmu, const char *text, bool is_sampled,
 	memset(ret, 0, sizeof(*ret));
 	set_defaults(pmu, is_sampled, ret);
 	if (strncmp(text, name, sizeof(name) - 1) || (*rest && !strchr("/:", *rest)))
-		return ptvm_fail(error, PTVM_BAD_USAGE, "not an event of intel_pt: '%s'", text);
+		return refuse_others(text, error);
 	if (*rest == '/') {
 		slash = strchr(rest + 1, '/');
 		if (!slash)
@@ -214,5 +225,7 @@ int pt_event_parse(const struct pt_pmu *pmu, const char *text, bool is_sampled,
 	}
 	if (*rest)
 		rest++;
+	if (!r && strchr(rest, ','))
+		return refuse_others(text, error);
 	return r ? r : parse_modifiers(rest, ret, error);
 }

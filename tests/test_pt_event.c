@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -97,11 +98,28 @@ static void assert_refused(const char *text, const char *message)
 	assert_string_equal(error.message, message);
 }
 
+static void assert_others_refused(const char *text)
+{
+	char message[300];
+
+	(void)snprintf(message, sizeof(message),
+		       "-e takes the event intel_pt alone, no group and no others: '%s'; "
+		       "--kvm-events records KVM's tracepoints, --aux-sample samples the trace at "
+		       "exits of guests or by time",
+		       text);
+	assert_refused(text, message);
+}
+
 static void mistakes_get_what_is_legal(void **state)
 {
-	assert_refused("cycles", "not an event of intel_pt: 'cycles'");
-	assert_refused("", "not an event of intel_pt: ''");
-	assert_refused("intel_ptx", "not an event of intel_pt: 'intel_ptx'");
+	assert_others_refused("cycles");
+	assert_others_refused("");
+	assert_others_refused("intel_ptx");
+	assert_others_refused("intel_pt//,cycles");
+	assert_others_refused("intel_pt//k,cycles:u");
+	assert_others_refused("intel_pt:u,cycles");
+	assert_others_refused("{intel_pt//,cycles}");
+	assert_others_refused("{intel_pt//k,kvm:kvm_exit}:u");
 	assert_refused("intel_pt/cyc", "no second slash: 'intel_pt/cyc'");
 	assert_refused("intel_pt//G", "after intel_pt// stand u and k, not 'G'");
 	assert_refused("intel_pt/cy/", "intel_pt has no option 'cy'; it has pt, cyc, pwr_evt, mtc, "
