@@ -95,7 +95,8 @@ static int copy_guest(const struct record_options *options, const struct copying
 
 	if (!ways.list)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "%s",
-				 options->via ? "--via none" : "no way to it was named (--via)");
+				 options->via ? "--via none"
+					      : "no way to it was named, as --via memory");
 	return copy_loop_by_ways(&ways, copy_by_way, (void *)(uintptr_t)copying, error);
 }
 

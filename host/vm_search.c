@@ -128,6 +128,7 @@ static int check(struct candidate *candidate, struct vm_memory *memory, struct p
 	return r;
 }
 
+/* `error` tells, also where there are none, what the last one lacks that is no kernel. */
 static int find_kernels(const struct ram_mappings *mappings, const struct vmcoreinfo_list *infos,
 			struct vm_memory *memory, struct candidates *ret, struct ptvm_error *error)
 {
@@ -136,6 +137,7 @@ static int find_kernels(const struct ram_mappings *mappings, const struct vmcore
 
 	ret->count = 0;
 	for (size_t i = 0; i < infos->count; i++) {
+		*error = (struct ptvm_error){ 0 };
 		next = &ret->items[ret->count];
 		r = find_layout(mappings, &infos->items[i], memory, next, error);
 		if (!r && next->layout.count)
@@ -145,6 +147,15 @@ static int find_kernels(const struct ram_mappings *mappings, const struct vmcore
 		ret->count += !r && next->layout.count;
 	}
 	return 0;
+}
+
+static int say_why_none(pid_t pid, const struct ptvm_error *why, struct ptvm_error *error)
+{
+	return why->code ? ptvm_fail(error, why->code, "%s", why->message)
+			 : ptvm_fail(error, PTVM_NOT_FOUND,
+				     "process %d has the VMCOREINFO of a kernel, but none of the "
+				     "layouts of RAM that are known leads from it to the kernel",
+				     pid);
 }
 
 static int read_clock(const struct candidate *candidate, struct vm_memory *memory, uint64_t *ret,
@@ -226,6 +237,7 @@ static int search(const struct roots *roots, pid_t pid, struct ram_mappings *map
 {
 	struct vmcoreinfo_list infos;
 	struct candidates candidates;
+	struct ptvm_error why = { 0 };
 	int r = ram_mappings_read(roots, pid, mappings, error);
 
 	if (!r)
@@ -236,14 +248,12 @@ static int search(const struct roots *roots, pid_t pid, struct ram_mappings *map
 			      "Linux, or one without CONFIG_VMCORE_INFO (before 6.9 "
 			      "CONFIG_CRASH_CORE)",
 			      pid);
-	if (!r)
-		r = find_kernels(mappings, &infos, memory, &candidates, error);
-	if (!r && !candidates.count)
-		r = ptvm_fail(error, PTVM_NOT_FOUND,
-			      "process %d has the VMCOREINFO of a kernel, but none of the layouts "
-			      "of RAM that are known leads from it to the kernel",
-			      pid);
-	return r ? r : choose(&candidates, memory, pid, error);
+	if (r)
+		return r;
+	r = find_kernels(mappings, &infos, memory, &candidates, &why);
+	if (r || !candidates.count)
+		return r == -PTVM_NO_MEMORY ? r : say_why_none(pid, &why, error);
+	return choose(&candidates, memory, pid, error);
 }
 
 int vm_search_open(const struct roots *roots, pid_t pid, struct vm_memory *ret,

@@ -218,6 +218,16 @@ static void a_kernel_must_lead_back_to_what_it_was_found_by(void **state)
 	assert_fails(fixture, -PTVM_NOT_FOUND, "leads from it to the kernel");
 }
 
+static void a_kernel_without_symbols_is_called_that(void **state)
+{
+	struct fixture *fixture = *state;
+	uint8_t *ram = map(fixture, 16 * mib);
+
+	*fake_memory_entry(&fixture->guest.memory, FAKE_LINUX_START + 0x20000, 1) = 0;
+	put_guest(fixture, ram);
+	assert_fails(fixture, -PTVM_NOT_FOUND, "no tables of symbols");
+}
+
 struct clock {
 	_Atomic uint64_t *jiffies;
 	atomic_bool is_stopped;
@@ -306,6 +316,7 @@ int main(void)
 		TEST(without_vmcoreinfo_it_is_said),
 		TEST(vmcoreinfo_alone_is_no_kernel),
 		TEST(a_kernel_must_lead_back_to_what_it_was_found_by),
+		TEST(a_kernel_without_symbols_is_called_that),
 		TEST(of_two_boots_the_one_whose_time_goes_on_is_taken),
 		TEST(of_two_boots_that_stand_still_none_is_taken),
 		TEST(a_page_that_cannot_be_read_is_passed_over),
