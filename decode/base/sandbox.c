@@ -33,7 +33,8 @@ void sandbox_enter(void)
 		ALLOW(write), ALLOW(sendto), ALLOW(sendmsg),
 		ALLOW_DATA(mmap), ALLOW_DATA(mprotect),
 		ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(brk),
-		ALLOW(futex), ALLOW(rt_sigreturn), ALLOW(exit), ALLOW(exit_group),
+		ALLOW(futex), ALLOW(rt_sigreturn), ALLOW(sigaltstack),
+		ALLOW(exit), ALLOW(exit_group),
 		RESULT(SECCOMP_RET_ERRNO | EPERM),
 	};
 	/* clang-format on */
