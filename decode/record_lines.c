@@ -58,17 +58,35 @@ static const char *comm_of(const struct record_lines *lines, const struct perf_r
 	return sideband_comm(lines->config->sideband, tid, record->time);
 }
 
-/* What a line of the trace begins with, as far as the record knows it. */
+/* The event that a record came with, where there is no trace: lines are then as those of its
+ * samples. */
+static const struct perf_event *event_of(const struct perf_data *data,
+					 const struct perf_record *record)
+{
+	const struct perf_id *id = perf_data_id(data, record->id);
+
+	if (data->have_pt || !data->events.count)
+		return NULL;
+	return &data->events.items[id ? id->event : 0];
+}
+
+/* What a line begins with, as far as the record knows it. */
 static void add_prefix(struct record_lines *lines, const struct perf_record *record)
 {
+	enum { NAME_COLUMNS = 16 };
 	const struct print_config *config = lines->config;
-	uint32_t fields = config->fields;
+	const struct perf_event *event = event_of(config->data, record);
+	uint32_t fields = event ? config->sample_fields[sample_kind(event)] : 0;
+	bool has_chain = fields & FIELD_IP && event->sample_type & PERF_SAMPLE_CALLCHAIN;
 	int32_t pid, tid;
 	char guest[32];
 
+	if (!fields)
+		fields = config->fields;
 	thread_of(record, &pid, &tid);
-	prefix_add_thread(&lines->text, fields & FIELD_COMM,
-			  comm_of(lines, record, pid, tid, guest), pid, tid);
+	if (fields & FIELD_COMM)
+		prefix_add_comm(&lines->text, comm_of(lines, record, pid, tid, guest), tid,
+				has_chain ? 0 : NAME_COLUMNS);
 	prefix_add_thread(&lines->text, fields & (FIELD_PID | FIELD_TID), NULL, record->pid,
 			  record->tid);
 	if (fields & FIELD_CPU)

@@ -35,8 +35,11 @@ static const char *step_fields(const struct script_step *step)
 /* What the options make of the fields of one kind of lines. */
 struct choice {
 	uint32_t fields, asked; /* asked: named by an option */
-	bool is_listed, taken_away;
+	bool is_listed, is_changed;
 };
+
+/* To perf flags are no field, and it does not have the others. */
+enum { NO_CHANGE = FIELD_FLAGS | FIELD_VMCS | FIELD_NR };
 
 /* The options in their order. What a list leaves of all and of no fields tells what it adds and
  * takes away. */
@@ -58,7 +61,7 @@ static int choose(const struct script_args *args, enum event_kind kind, struct c
 		if (r)
 			return r;
 		choice->asked = (choice->asked & kept) | added;
-		choice->taken_away |= kept != UINT32_MAX;
+		choice->is_changed |= (added | ~kept) & ~(uint32_t)NO_CHANGE;
 		choice->is_listed |= kept == added;
 	}
 	return 0;
@@ -72,7 +75,7 @@ static uint32_t without_strays(uint32_t fields, uint32_t addresses)
 	return fields;
 }
 
-/* A target is shown with branches unless a field was taken away. */
+/* A target is shown with branches until other fields are chosen. */
 static int parse_trace(struct script *script, struct ptvm_error *error)
 {
 	struct print_config *print = &script->print;
@@ -81,7 +84,7 @@ static int parse_trace(struct script *script, struct ptvm_error *error)
 
 	if (r)
 		return r;
-	if (choice.taken_away && !(choice.asked & FIELD_ADDR))
+	if (choice.is_changed && !(choice.asked & FIELD_ADDR))
 		choice.fields &= ~(uint32_t)FIELD_ADDR;
 	print->fields = without_strays(choice.fields, FIELD_IP | FIELD_ADDR | FIELD_CALLINDENT);
 	print->insn_addr = choice.asked & FIELD_ADDR;

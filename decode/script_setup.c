@@ -158,6 +158,9 @@ static int parse_selection(struct script *script, struct ptvm_error *error)
 	if (args->guest_only && args->host_only)
 		return ptvm_fail(error, PTVM_BAD_USAGE,
 				 "--guest-only and --host-only exclude each other");
+	if (args->relative_time && args->delta_time)
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "--reltime and --deltatime exclude each other");
 	if (!args->pt && args->code_file_count)
 		return ptvm_fail(error, PTVM_BAD_USAGE,
 				 "--elf and --raw are for a trace without a recording: --pt");
@@ -374,7 +377,7 @@ int script_open(struct script *script, struct ptvm_error *error)
 	set_style(script);
 	script->nothing_wanted = print->times.count || print->cpus.count || print->itrace.quick;
 	if (!has_trace(script) && !script->args.dump && !script->args.header_only &&
-	    !(print->records & RECORDS_SAMPLE))
+	    !print->records)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no Intel PT in this recording",
 				 script->data.path);
 	return script->lead.failed ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : 0;

@@ -30,7 +30,8 @@ static struct script script_of(struct perf_event *event, const struct script_ste
 
 	script.data.events.items = event;
 	script.data.events.count = event ? 1 : 0;
-	memcpy(script.args.steps, steps, count * sizeof(*steps));
+	for (unsigned i = 0; i < count; i++)
+		script.args.steps[i] = steps[i];
 	script.args.step_count = count;
 	return script;
 }
@@ -87,9 +88,14 @@ static void presets_have_fields_of_their_own(void **state)
 	assert_int_equal(trace_fields(STEP_ITRACE, "b"), BRANCHES);
 }
 
-static void a_target_goes_when_a_field_is_taken_away(void **state)
+static void a_target_goes_when_other_fields_are_chosen(void **state)
 {
 	assert_int_equal(trace_fields(STEP_FIELDS, "+flags"), BRANCHES | FIELD_FLAGS);
+	assert_int_equal(trace_fields(STEP_FIELDS, "+nr,+vmcs"), BRANCHES | FIELD_NR | FIELD_VMCS);
+	assert_int_equal(trace_fields(STEP_FIELDS, "-flags"), BRANCHES);
+	assert_int_equal(trace_fields(STEP_FIELDS, "+insn"),
+			 (BRANCHES | FIELD_INSN) & ~FIELD_ADDR);
+	assert_int_equal(trace_fields(STEP_FIELDS, "+comm"), BRANCHES & ~FIELD_ADDR);
 	assert_int_equal(trace_fields(STEP_FIELDS, "-time"), BRANCHES & ~(FIELD_TIME | FIELD_ADDR));
 	assert_int_equal(trace_fields(STEP_FIELDS, "-time,+addr"), BRANCHES & ~FIELD_TIME);
 	assert_int_equal(trace_fields(STEP_FIELDS, "ip"), FIELD_IP);
@@ -178,7 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_options_there_are_those_of_perf),
 		cmocka_unit_test(presets_have_fields_of_their_own),
-		cmocka_unit_test(a_target_goes_when_a_field_is_taken_away),
+		cmocka_unit_test(a_target_goes_when_other_fields_are_chosen),
 		cmocka_unit_test(names_need_an_address),
 		cmocka_unit_test(options_build_on_one_another),
 		cmocka_unit_test(samples_have_what_was_recorded),

@@ -134,6 +134,7 @@ def test_mistakes_get_one_sentence():
     refused(["script", "--itrace=k"], "ptvm script: invalid argument of --itrace: 'k'")
     refused(["script", "-C", "x"], "ptvm script: -C takes numbers and ranges, as 0,2-3 or 0x1f, not 'x'")
     refused(["script", "--guest-only", "--host-only"], "ptvm script: --guest-only and --host-only exclude each other")
+    refused(["script", "--reltime", "--deltatime"], "ptvm script: --reltime and --deltatime exclude each other")
     refused(["script", "--elf=vmlinux"], "ptvm script: --elf and --raw are for a trace without a recording: --pt")
 
 
