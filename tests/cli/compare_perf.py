@@ -27,7 +27,6 @@ MORE = [
     ["--itrace=i1i", "-F", "ip", "-F", "+sym"],
     ["--itrace=b", "-F", "+ipc", "-C", "1", "--time=,26.8676035"],
     ["--itrace=b", "-F", "+flags", "-C", "1", "--time=,26.8676035"],
-    ["--itrace=cr", "-F", "+insn,+addr,-time", "-C", "1"],
     ["--itrace=p"],
     ["--itrace=qib", "-F", "ip,addr,flags"],
     ["--itrace=qqip", "-F", "event,ip"],
