@@ -16,15 +16,13 @@
 #include "decode/base/cleanup.h"
 #include "decode/base/vec.h"
 #include "decode/elf_file.h"
+#include "decode/perf_record.h"
 #include "guest/guest_modules.h"
 #include "host/kernel_file.h"
 #include "host/map_line.h"
 #include "host/module_files.h"
 
 enum {
-	CPUMODE_KERNEL = 1,
-	CPUMODE_USER = 2,
-	CPUMODE_GUEST_KERNEL = 4,
 	HAS_SIZE = 1 << 15, /* of the id */
 	NOTES_BYTES = 4096,
 	HEAD_BYTES = 64 << 10, /* of a file: where linkers put the note */
@@ -35,7 +33,7 @@ struct section_entry {
 	uint32_t type;
 	uint16_t misc, size;
 	int32_t pid;
-	uint8_t id[20], id_size, padding[3];
+	uint8_t id[BUILD_ID_BYTES], id_size, padding[3];
 };
 
 static_assert(sizeof(struct section_entry) == 36, "as perf has it");
@@ -104,7 +102,7 @@ static int add_module(struct build_ids *ids, const struct roots *roots, struct m
 	(void)snprintf(directory, sizeof(directory), "%s/module/%s/notes", roots->sys, name);
 	id = read_notes(directory, ".note.gnu.build-id");
 	module_files_name(files, name, path);
-	return add(ids, CPUMODE_KERNEL, -1, path, &id);
+	return add(ids, PERF_CPUMODE_KERNEL, -1, path, &id);
 }
 
 static int add_modules(struct build_ids *ids, const struct roots *roots)
@@ -133,11 +131,11 @@ int build_ids_add_host(struct build_ids *ids, const struct roots *roots)
 
 	(void)snprintf(directory, sizeof(directory), "%s/kernel", roots->sys);
 	id = read_notes(directory, "notes");
-	r = add(ids, CPUMODE_KERNEL, -1, "[kernel.kallsyms]", &id);
+	r = add(ids, PERF_CPUMODE_KERNEL, -1, "[kernel.kallsyms]", &id);
 	if (!r)
 		r = add_modules(ids, roots);
 	id = read_vdso();
-	return r ? r : add(ids, CPUMODE_USER, -1, "[vdso]", &id);
+	return r ? r : add(ids, PERF_CPUMODE_USER, -1, "[vdso]", &id);
 }
 
 /* What a process maps can be changed while it is read: that must not end us, as it would if we
@@ -173,7 +171,7 @@ static int add_file(struct build_ids *ids, const struct roots *roots, pid_t pid,
 		       map->from, map->to);
 	if (!read_head(path, &id))
 		(void)read_head(map->name, &id);
-	return add(ids, CPUMODE_USER, -1, map->name, &id);
+	return add(ids, PERF_CPUMODE_USER, -1, map->name, &id);
 }
 
 int build_ids_add_process(struct build_ids *ids, const struct roots *roots, pid_t pid)
@@ -201,7 +199,7 @@ int build_ids_add_guest(struct build_ids *ids, pid_t pid, const char *text)
 		text += 2;
 	}
 	(void)snprintf(name, sizeof(name), "[guest.kernel.kallsyms.%d]", pid);
-	return add(ids, CPUMODE_GUEST_KERNEL, pid, name, &id);
+	return add(ids, PERF_CPUMODE_GUEST_KERNEL, pid, name, &id);
 }
 
 int build_ids_add_guest_modules(struct build_ids *ids, pid_t pid,
@@ -214,7 +212,7 @@ int build_ids_add_guest_modules(struct build_ids *ids, pid_t pid,
 		const struct guest_module *module = &modules->items[i];
 
 		(void)snprintf(name, sizeof(name), "[%s]", module->name);
-		r = add(ids, CPUMODE_GUEST_KERNEL, pid, module->path ? module->path : name,
+		r = add(ids, PERF_CPUMODE_GUEST_KERNEL, pid, module->path ? module->path : name,
 			&module->id);
 	}
 	return r;

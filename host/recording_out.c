@@ -9,13 +9,12 @@
 #include <unistd.h>
 
 #include "decode/base/vec.h"
+#include "decode/perf_data.h"
+#include "decode/perf_feature.h"
 
 enum {
 	HEADER_SIZE = 104,
 	ATTR_ENTRY_SIZE = RECORDING_ATTR_SIZE + 16,
-	RECORD_AUXTRACE = 71,
-	RECORD_FINISHED_ROUND = 68,
-	FEATURE_AUXTRACE = 18,
 	FEATURE_WORDS = 4,
 	MAX_PIECES = 4,
 };
@@ -263,7 +262,7 @@ int recording_out_trace(struct recording_out *out, const struct recording_trace 
 	const uint64_t size = bytes->first_size + bytes->second_size;
 	const uint64_t padded = (size + 7) & ~(uint64_t)7;
 	const struct trace_record record = {
-		.header = { RECORD_AUXTRACE, 0, sizeof(record) },
+		.header = { PERF_AUXTRACE, 0, sizeof(record) },
 		.size = padded,
 		.offset = trace->offset,
 		.reference = trace->reference,
@@ -292,7 +291,7 @@ int recording_out_trace(struct recording_out *out, const struct recording_trace 
 
 int recording_out_round(struct recording_out *out, struct ptvm_error *error)
 {
-	const struct record_header round = { RECORD_FINISHED_ROUND, 0, sizeof(round) };
+	const struct record_header round = { PERF_FINISHED_ROUND, 0, sizeof(round) };
 	struct pieces pieces = { .count = 0 };
 
 	pieces_add(&pieces, &round, sizeof(round));
@@ -323,7 +322,7 @@ static size_t count_below(const struct recording_feature *features, size_t count
 static int append_features(struct recording_out *out, const struct recording_feature *features,
 			   size_t count, struct ptvm_error *error)
 {
-	const size_t split = count_below(features, count, FEATURE_AUXTRACE);
+	const size_t split = count_below(features, count, PERF_FEATURE_AUXTRACE);
 	struct section section = { out->end + (count + 1) * sizeof(section), 0 };
 	const uint64_t index_size =
 		sizeof(uint64_t) + out->index.count * sizeof(out->index.items[0]);
@@ -355,7 +354,7 @@ static int complete_header(const struct recording_out *out, uint64_t data_end,
 	header.data.size = data_end - out->start;
 	/* A recorder that was killed may have said beforehand what it never wrote. */
 	memset(header.features, 0, sizeof(header.features));
-	header.features[0] = (uint64_t)1 << FEATURE_AUXTRACE;
+	header.features[0] = (uint64_t)1 << PERF_FEATURE_AUXTRACE;
 	for (size_t i = 0; i < count; i++)
 		header.features[features[i].number / 64] |= (uint64_t)1 << features[i].number % 64;
 	if (pwrite(out->fd, &header, sizeof(header), 0) != sizeof(header))

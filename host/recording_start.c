@@ -10,22 +10,13 @@
 #include <string.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/perf_record.h"
 #include "guest/guest_modules.h"
 #include "host/kernel_file.h"
 #include "host/map_line.h"
 #include "host/module_files.h"
 
 enum {
-	RECORD_COMM = 3,
-	RECORD_MMAP = 1,
-	RECORD_MMAP2 = 10,
-	RECORD_ID_INDEX = 69,
-	RECORD_AUXTRACE_INFO = 70,
-	RECORD_TIME_CONV = 79,
-	RECORD_FINISHED_INIT = 82,
-	MISC_KERNEL = 1,
-	MISC_USER = 2,
-	MISC_GUEST_KERNEL = 4,
 	INFO_INTEL_PT = 1,
 	SWITCHES_OF_ALL_CPUS = 3,
 	TRAILER_SIZE = 32, /* of TID, TIME, CPU and IDENTIFIER; zeroes: at once, no event */
@@ -96,7 +87,7 @@ static void write_time(struct writer *w, const struct recording_start *start)
 {
 	const uint8_t flags[8] = { start->conv.valid, start->is_time_short };
 
-	begin(w, RECORD_TIME_CONV, 0);
+	begin(w, PERF_TIME_CONV, 0);
 	put_u64(w, start->conv.shift);
 	put_u64(w, start->conv.mult);
 	put_u64(w, start->conv.zero);
@@ -108,7 +99,7 @@ static void write_time(struct writer *w, const struct recording_start *start)
 
 static void write_ids(struct writer *w, const struct start_id *ids, size_t count)
 {
-	begin(w, RECORD_ID_INDEX, 0);
+	begin(w, PERF_ID_INDEX, 0);
 	put_u64(w, count);
 	for (size_t i = 0; i < count; i++) {
 		put_u64(w, ids[i].id);
@@ -148,7 +139,7 @@ static void write_info(struct writer *w, const struct recording_start *start)
 {
 	const struct pt_pmu *pmu = start->pmu;
 
-	begin(w, RECORD_AUXTRACE_INFO, 0);
+	begin(w, PERF_AUXTRACE_INFO, 0);
 	put_u64(w, INFO_INTEL_PT);
 	put_u64(w, pmu->type);
 	put_u64(w, start->conv.shift);
@@ -186,7 +177,7 @@ struct kernel {
 static void write_kernel_map(struct writer *w, const struct kernel *kernel, uint64_t address,
 			     uint64_t size, uint64_t offset, const char *name)
 {
-	begin(w, RECORD_MMAP, kernel->misc);
+	begin(w, PERF_MMAP, kernel->misc);
 	put_u32(w, kernel->pid);
 	put_u32(w, 0);
 	put_u64(w, address);
@@ -287,8 +278,10 @@ static void write_modules(struct writer *w, const struct kernel *kernel)
 
 static void write_host(struct writer *w)
 {
-	const struct kernel kernel = { w->roots->proc, "[kernel.kallsyms]",         MISC_KERNEL,
-				       UINT32_MAX,     module_files_open(w->roots), NULL };
+	const struct kernel kernel = {
+		w->roots->proc, "[kernel.kallsyms]",         PERF_CPUMODE_KERNEL,
+		UINT32_MAX,     module_files_open(w->roots), NULL
+	};
 
 	write_kernel(w, &kernel);
 	write_modules(w, &kernel);
@@ -298,7 +291,7 @@ static void write_host(struct writer *w)
 static void write_guest(struct writer *w, const struct start_guest *guest)
 {
 	char name[48];
-	const struct kernel kernel = { guest->directory,     name, MISC_GUEST_KERNEL,
+	const struct kernel kernel = { guest->directory,     name, PERF_CPUMODE_GUEST_KERNEL,
 				       (uint32_t)guest->pid, NULL, guest->modules };
 
 	(void)snprintf(name, sizeof(name), "[guest.kernel.kallsyms.%d]", guest->pid);
@@ -314,7 +307,7 @@ static void write_comm(struct writer *w, pid_t pid, pid_t tid)
 	    0)
 		return;
 	comm[15] = 0;
-	begin(w, RECORD_COMM, 0);
+	begin(w, PERF_COMM, 0);
 	put_u32(w, (uint32_t)pid);
 	put_u32(w, (uint32_t)tid);
 	put_text(w, comm);
@@ -340,7 +333,7 @@ static void write_threads(struct writer *w, pid_t pid)
 
 static void write_map(struct writer *w, pid_t pid, const struct map_line *map)
 {
-	begin(w, RECORD_MMAP2, MISC_USER);
+	begin(w, PERF_MMAP2, PERF_CPUMODE_USER);
 	put_u32(w, (uint32_t)pid);
 	put_u32(w, (uint32_t)pid);
 	put_u64(w, map->from);
@@ -420,7 +413,7 @@ int recording_start_write(const struct roots *roots, const struct recording_star
 		write_threads(w, start->pids[i]);
 		write_maps(w, start->pids[i]);
 	}
-	begin(w, RECORD_FINISHED_INIT, 0);
+	begin(w, PERF_FINISHED_INIT, 0);
 	end(w);
 	return w->result;
 }
