@@ -75,7 +75,7 @@ static void end_progress(void)
 		(void)fputs("\r\033[K", stderr);
 }
 
-static bool go_on(void *context)
+static bool go_on(void *context, double done)
 {
 	return !interrupt_waits();
 }
@@ -161,7 +161,7 @@ static void say_done(const char *path, const struct apply_result *result)
 static int change(const struct correlation *correlation, const struct correlate_args *args,
 		  struct ptvm_error *error)
 {
-	const struct apply_watch watch = { go_on, NULL };
+	const struct watch watch = { go_on, NULL };
 	bool done = correlation->journal == JOURNAL_DONE;
 	struct apply_result result;
 	int r;
@@ -187,7 +187,7 @@ static int change(const struct correlation *correlation, const struct correlate_
 static int correlate(struct correlation *correlation, const struct correlate_args *args,
 		     struct ptvm_error *error)
 {
-	const struct collect_watch watch = { show_progress, NULL };
+	const struct watch watch = { show_progress, NULL };
 	int r = args->output ? correlation_can_copy(args->output, error) : 0;
 
 	if (r)
@@ -213,7 +213,7 @@ static int correlate(struct correlation *correlation, const struct correlate_arg
 static int recover(struct correlation *correlation, const struct correlate_args *args,
 		   const char *path, struct ptvm_error *error)
 {
-	const struct apply_watch watch = { go_on, NULL };
+	const struct watch watch = { go_on, NULL };
 	int r;
 
 	if (correlation->journal != JOURNAL_OPEN)
@@ -235,7 +235,7 @@ static int recover(struct correlation *correlation, const struct correlate_args 
 static int undo(struct correlation *correlation, const struct correlate_args *args,
 		struct ptvm_error *error)
 {
-	const struct apply_watch watch = { go_on, NULL };
+	const struct watch watch = { go_on, NULL };
 	int r = correlation_undo(correlation, args->force, &watch, error);
 
 	if (!r)

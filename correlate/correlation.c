@@ -70,7 +70,7 @@ static int use_recorded(struct correlation *correlation)
 }
 
 int correlation_find(struct correlation *correlation, const struct offsets_given *given,
-		     const struct collect_watch *watch, struct ptvm_error *error)
+		     const struct watch *watch, struct ptvm_error *error)
 {
 	const struct perf_data *data = &correlation->data;
 	struct vmcs_table table = { 0 };
@@ -166,9 +166,8 @@ static int open_target(const char *path, bool force, struct ptvm_error *error)
 	return r ? r : take_fd(&fd);
 }
 
-int correlation_apply(const struct correlation *correlation, bool force,
-		      const struct apply_watch *watch, struct apply_result *ret,
-		      struct ptvm_error *error)
+int correlation_apply(const struct correlation *correlation, bool force, const struct watch *watch,
+		      struct apply_result *ret, struct ptvm_error *error)
 {
 	const char *path = correlation->data.file_path;
 	_cleanup_close_ int fd = open_target(path, force, error);
@@ -182,11 +181,10 @@ int correlation_apply(const struct correlation *correlation, bool force,
 }
 
 static int copy_and_apply(const struct correlation *correlation, const char *draft,
-			  const struct apply_watch *watch, struct apply_result *ret,
+			  const struct watch *watch, struct apply_result *ret,
 			  struct ptvm_error *error)
 {
 	const struct perf_data *data = &correlation->data;
-	const struct copy_watch copying = { watch->go_on, watch->context };
 	_cleanup_free_ char *path = beside(draft, "/data");
 	_cleanup_free_ char *journal = beside(draft, "/data.ptvm-undo");
 	_cleanup_close_ int fd = -1;
@@ -194,7 +192,7 @@ static int copy_and_apply(const struct correlation *correlation, const char *dra
 
 	if (!path || !journal)
 		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
-	r = recording_copy(data->directory ? data->directory : data->file_path, draft, &copying,
+	r = recording_copy(data->directory ? data->directory : data->file_path, draft, watch,
 			   error);
 	if (r || correlation->journal == JOURNAL_DONE)
 		return r;
@@ -223,8 +221,7 @@ int correlation_can_copy(const char *to, struct ptvm_error *error)
 }
 
 int correlation_copy(const struct correlation *correlation, const char *to,
-		     const struct apply_watch *watch, struct apply_result *ret,
-		     struct ptvm_error *error)
+		     const struct watch *watch, struct apply_result *ret, struct ptvm_error *error)
 {
 	_cleanup_free_ char *draft = beside(to, ".new");
 	int r;
@@ -243,7 +240,7 @@ int correlation_copy(const struct correlation *correlation, const char *to,
 	return r;
 }
 
-int correlation_undo(struct correlation *correlation, bool force, const struct apply_watch *watch,
+int correlation_undo(struct correlation *correlation, bool force, const struct watch *watch,
 		     struct ptvm_error *error)
 {
 	const char *path = correlation->data.file_path;

@@ -30,12 +30,11 @@ int correlation_check_idle(const struct correlation *correlation, struct ptvm_er
 
 /** Find the offsets. Returns 0, an error, or -PTVM_END when it was stopped. */
 int correlation_find(struct correlation *correlation, const struct offsets_given *given,
-		     const struct collect_watch *watch, struct ptvm_error *error);
+		     const struct watch *watch, struct ptvm_error *error);
 
 /** Correct the recording itself. @force as for correlation_undo(). */
-int correlation_apply(const struct correlation *correlation, bool force,
-		      const struct apply_watch *watch, struct apply_result *ret,
-		      struct ptvm_error *error);
+int correlation_apply(const struct correlation *correlation, bool force, const struct watch *watch,
+		      struct apply_result *ret, struct ptvm_error *error);
 
 /**
  * Whether `to` can be made. Returns 0; -PTVM_BAD_INPUT where it, or the draft of an earlier copy,
@@ -45,15 +44,14 @@ int correlation_can_copy(const char *to, struct ptvm_error *error);
 
 /** Write a corrected copy into the new directory `to`. */
 int correlation_copy(const struct correlation *correlation, const char *to,
-		     const struct apply_watch *watch, struct apply_result *ret,
-		     struct ptvm_error *error);
+		     const struct watch *watch, struct apply_result *ret, struct ptvm_error *error);
 
 /**
  * Bring the recording back by its journal, finished or not.
  *
  * @force  also a file that is another user's, read-only, or changed since
  */
-int correlation_undo(struct correlation *correlation, bool force, const struct apply_watch *watch,
+int correlation_undo(struct correlation *correlation, bool force, const struct watch *watch,
 		     struct ptvm_error *error);
 
 /** Release everything. */

@@ -103,12 +103,10 @@ static int add_patch(struct drafting *drafting, const struct tsc_patch *patch,
 
 static bool go_on(struct drafting *drafting)
 {
-	const struct apply_watch *watch = &drafting->target->watch;
-
 	if (drafting->until_watch--)
 		return true;
 	drafting->until_watch = WATCH_EVERY;
-	return watch->go_on(watch->context);
+	return watch_go_on(&drafting->target->watch);
 }
 
 static int draft_queue(struct drafting *drafting, const struct tsc_offsets *offsets,
@@ -141,7 +139,7 @@ static int draft(const struct perf_data *data, const struct tsc_offsets *offsets
 		r = draft_queue(&drafting, offsets, &data->queues.items[i], ret, error);
 	if (!r)
 		r = perf_damage_check_pages(data, error);
-	if (!r && !target->watch.go_on(target->watch.context))
+	if (!r && !watch_go_on(&target->watch))
 		r = -PTVM_END;
 	ret->changed = drafting.journal.count;
 	if (!r && ret->changed)
@@ -157,7 +155,7 @@ static int write_entries(const struct apply_target *target, const struct journal
 	for (uint64_t i = 0; i < journal->count; i++) {
 		struct journal_entry entry = journal_entry(journal, i);
 
-		if (after && !(i % WATCH_EVERY) && !target->watch.go_on(target->watch.context))
+		if (after && !(i % WATCH_EVERY) && !watch_go_on(&target->watch))
 			return -PTVM_END;
 		if (file_io_write(target->io, target->fd, after ? entry.after : entry.before,
 				  entry.size, (off_t)entry.offset))

@@ -6,20 +6,15 @@
 #include "correlate/file_io.h"
 #include "correlate/journal.h"
 #include "correlate/tsc_offsets.h"
+#include "correlate/watch.h"
 #include "decode/perf_data.h"
-
-/** Asked now and then; false stops, and leaves everything as it was. */
-struct apply_watch {
-	bool (*go_on)(void *context);
-	void *context;
-};
 
 struct apply_target {
 	int fd;              /* of the data file, open for writing, locked */
 	const char *path;    /* of it */
 	const char *journal; /* where the journal is to be */
 	const struct file_io *io;
-	struct apply_watch watch;
+	struct watch watch;
 };
 
 /** What came of it. */

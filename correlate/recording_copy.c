@@ -37,19 +37,19 @@ static ssize_t copy_some(int from, int to)
 	return got;
 }
 
-static int copy_bytes(int from, int to, const struct copy_watch *watch)
+static int copy_bytes(int from, int to, const struct watch *watch)
 {
 	ssize_t done;
 
 	if (!ioctl(to, FICLONE, from))
 		return 0;
 	while ((done = copy_some(from, to)) > 0)
-		if (!watch->go_on(watch->context))
+		if (!watch_go_on(watch))
 			return -PTVM_END;
 	return done < 0 ? -PTVM_SYSTEM : 0;
 }
 
-static int copy_file(int from, mode_t mode, const char *to, const struct copy_watch *watch,
+static int copy_file(int from, mode_t mode, const char *to, const struct watch *watch,
 		     struct ptvm_error *error)
 {
 	_cleanup_close_ int fd =
@@ -70,13 +70,13 @@ static char *name_of(const char *path, const char *slash, const char *name)
 }
 
 static int copy_directory(int from, mode_t mode, const char *to, int depth,
-			  const struct copy_watch *watch, struct ptvm_error *error);
+			  const struct watch *watch, struct ptvm_error *error);
 
 /* What is no file and no directory is no part of a recording, and not opened: a device may do
  * things then. A link to a directory may lead up again: one is followed from the recording's own
  * only. */
 static int copy_entry(int directory, const char *name, const char *to, int depth,
-		      const struct copy_watch *watch, struct ptvm_error *error)
+		      const struct watch *watch, struct ptvm_error *error)
 {
 	_cleanup_free_ char *path = name_of(to, "/", name);
 	_cleanup_close_ int fd = -1;
@@ -101,7 +101,7 @@ static int copy_entry(int directory, const char *name, const char *to, int depth
 }
 
 static int copy_directory(int from, mode_t mode, const char *to, int depth,
-			  const struct copy_watch *watch, struct ptvm_error *error)
+			  const struct watch *watch, struct ptvm_error *error)
 {
 	int fd = depth < DEPTH_MAX ? dup(from) : -1;
 	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
@@ -125,7 +125,7 @@ static int copy_directory(int from, mode_t mode, const char *to, int depth,
 
 /* `data` in the new directory, or what lies beside it by the same name and a suffix. */
 static int copy_single(const char *from, const char *suffix, const char *to,
-		       const struct copy_watch *watch, struct ptvm_error *error)
+		       const struct watch *watch, struct ptvm_error *error)
 {
 	_cleanup_free_ char *source = name_of(from, suffix, "");
 	_cleanup_free_ char *path = name_of(to, "/data", suffix);
@@ -142,7 +142,7 @@ static int copy_single(const char *from, const char *suffix, const char *to,
 	return copy_file(fd, status.st_mode, path, watch, error);
 }
 
-int recording_copy(const char *from, const char *to, const struct copy_watch *watch,
+int recording_copy(const char *from, const char *to, const struct watch *watch,
 		   struct ptvm_error *error)
 {
 	static const char *const suffixes[] = { "", ".ptvm.json", ".ptvm-undo" };

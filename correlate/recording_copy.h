@@ -3,13 +3,8 @@
 
 #include <stdbool.h>
 
+#include "correlate/watch.h"
 #include "decode/base/error.h"
-
-/** Asked now and then; false stops. */
-struct copy_watch {
-	bool (*go_on)(void *context);
-	void *context;
-};
 
 /**
  * Copy the files and directories in `from` (links are followed), or one file, which is then called
@@ -19,7 +14,7 @@ struct copy_watch {
  * Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT (no shape of a recording), or -PTVM_END when it was
  * stopped; what is there of the copy stays.
  */
-int recording_copy(const char *from, const char *to, const struct copy_watch *watch,
+int recording_copy(const char *from, const char *to, const struct watch *watch,
 		   struct ptvm_error *error);
 
 /** Remove a directory with all that is in it. */

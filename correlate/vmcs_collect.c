@@ -56,7 +56,7 @@ static void *work(void *context)
 	return NULL;
 }
 
-static void watch_over(struct crew *crew, const struct collect_watch *watch)
+static void watch_over(struct crew *crew, const struct watch *watch)
 {
 	uint64_t total = 0;
 
@@ -79,7 +79,7 @@ static void watch_over(struct crew *crew, const struct collect_watch *watch)
 	(void)pthread_mutex_unlock(&crew->lock);
 }
 
-static int run(struct crew *crew, const struct collect_watch *watch)
+static int run(struct crew *crew, const struct watch *watch)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	size_t most = processors > 0 && processors < THREADS_MAX ? (size_t)processors : THREADS_MAX;
@@ -107,7 +107,7 @@ static int compare_sizes(const void *a, const void *b, void *context)
 }
 
 int vmcs_collect(const struct aux_queue *queues, size_t count, const struct pt_config *config,
-		 const struct collect_watch *watch, struct vmcs_table *ret)
+		 const struct watch *watch, struct vmcs_table *ret)
 {
 	_cleanup_free_ size_t *order = calloc(count ? count : 1, sizeof(*order));
 	struct crew crew = { .queues = queues,

@@ -10,12 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PATH = 96 };
 
-static bool find_on(void *context, double done)
-{
-	return true;
-}
-
-static bool go_on(void *context)
+static bool go_on(void *context, double done)
 {
 	return true;
 }
@@ -32,13 +27,12 @@ static void assert_same(const char *path, const uint8_t *data, size_t size)
 /* Returns whether there is something to bring back. */
 static bool correct(const char *path)
 {
-	const struct collect_watch finding = { find_on, NULL };
-	const struct apply_watch watch = { go_on, NULL };
+	const struct watch watch = { go_on, NULL };
 	const struct offsets_given none = { .count = 0 };
 	struct correlation correlation = { 0 };
 	struct apply_result result = { 0 };
 	bool good = !correlation_open(&correlation, path, NULL) &&
-		    !correlation_find(&correlation, &none, &finding, NULL) &&
+		    !correlation_find(&correlation, &none, &watch, NULL) &&
 		    !correlation_apply(&correlation, false, &watch, &result, NULL);
 
 	correlation_close(&correlation);
@@ -47,7 +41,7 @@ static bool correct(const char *path)
 
 static void bring_back(const char *path)
 {
-	const struct apply_watch watch = { go_on, NULL };
+	const struct watch watch = { go_on, NULL };
 	struct correlation correlation = { 0 };
 
 	if (correlation_open(&correlation, path, NULL) ||

@@ -81,12 +81,12 @@ static struct failing failing_after(long calls, bool dies)
 	return (struct failing){ { write_at, sync_file, rename_file, remove_file }, calls, dies };
 }
 
-static bool go_on(void *context)
+static bool go_on(void *context, double done)
 {
 	return true;
 }
 
-static bool never(void *context)
+static bool never(void *context, double done)
 {
 	return false;
 }
@@ -98,7 +98,7 @@ static bool watch_walk(void *context, double done)
 
 static void find_offsets(struct bench *bench)
 {
-	const struct collect_watch watch = { watch_walk, NULL };
+	const struct watch watch = { watch_walk, NULL };
 	struct vmcs_table table = { 0 };
 
 	tsc_offsets_free(&bench->offsets);

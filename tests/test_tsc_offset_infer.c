@@ -34,7 +34,7 @@ static struct pt_config config_of(const struct sim_options *options)
 static void infer_all(const struct aux_queue *queues, size_t count, const struct pt_config *config,
 		      struct tsc_offsets *ret)
 {
-	const struct collect_watch watch = { go_on, NULL };
+	const struct watch watch = { go_on, NULL };
 	struct vmcs_table table = { 0 };
 
 	*ret = (struct tsc_offsets){ 0 };
