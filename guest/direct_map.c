@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "guest/guest_memory.h"
 #include "guest/kernel_image.h"
 #include "guest/page_walk.h"
 #include "guest/vmcoreinfo.h"
@@ -20,6 +21,22 @@ enum {
 	HOLE_BYTES = 64 << 20, /* larger ones part RAM from what was plugged in */
 	MOST_RUNS = 4 << 20,
 };
+
+/* Memory, and whether something was read that is not there. */
+struct watched_memory {
+	const struct guest_memory *memory;
+	bool has_missed;
+};
+
+static int read_watched(void *context, uint64_t address, void *data, size_t size,
+			struct ptvm_error *error)
+{
+	struct watched_memory *watched = context;
+	int r = watched->memory->read(watched->memory->context, address, data, size, error);
+
+	watched->has_missed |= r == -PTVM_NOT_FOUND;
+	return r;
+}
 
 /* Is the top table where the kernel maps it? */
 static int maps_itself(struct page_walk *walk, const struct vmcoreinfo *info,
@@ -81,13 +98,18 @@ static int read_map(struct page_walk *walk, struct direct_map *ret, struct ptvm_
 int direct_map_read(const struct guest_memory *memory, const struct vmcoreinfo *info,
 		    struct direct_map *ret, struct ptvm_error *error)
 {
+	struct watched_memory watched = { memory, false };
+	const struct guest_memory reader = { read_watched, &watched };
 	struct page_walk walk;
 	int r;
 
 	*ret = (struct direct_map){ 0 };
-	page_walk_init(&walk, memory, info->root);
+	page_walk_init(&walk, &reader, info->root);
 	r = maps_itself(&walk, info, error);
 	if (!r)
 		r = has_its_name(&walk, info, error);
-	return r ? r : read_map(&walk, ret, error);
+	if (!r)
+		r = read_map(&walk, ret, error);
+	/* Tables that are nowhere would pass for a hole in RAM. */
+	return !r && watched.has_missed ? -PTVM_NOT_FOUND : r;
 }

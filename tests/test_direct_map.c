@@ -109,6 +109,15 @@ static void without_such_a_map_there_is_no_kernel(void **state)
 	assert_int_equal(read_map(fixture), -PTVM_NOT_FOUND);
 }
 
+static void tables_that_are_nowhere_are_no_hole_in_ram(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(read_map(fixture), 0);
+	*fake_memory_entry(&fixture->guest.memory, base + 4 * gib, 3) = 4 * gib | 1;
+	assert_int_equal(read_map(fixture), -PTVM_NOT_FOUND);
+}
+
 static void tables_that_are_elsewhere_are_not_those(void **state)
 {
 	struct fixture *fixture = *state;
@@ -148,6 +157,7 @@ int main(void)
 		TEST(what_was_plugged_in_is_told_apart),
 		TEST(it_ends_where_addresses_are_others),
 		TEST(without_such_a_map_there_is_no_kernel),
+		TEST(tables_that_are_nowhere_are_no_hole_in_ram),
 		TEST(tables_that_are_elsewhere_are_not_those),
 		TEST(a_kernel_of_another_name_is_another),
 		TEST(memory_that_fails_is_told),
