@@ -497,7 +497,9 @@ static void start(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 
-	flow_commit_context(run);
+	/* at a PSB the former segment has told of what that changes */
+	if (flow->segment.fresh)
+		flow_commit_context(run);
 	if (flow->segment.lost && !flow->config->snapshot)
 		flow_gap(run, GAP_LOST, 0);
 }

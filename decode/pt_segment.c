@@ -67,17 +67,30 @@ static void cut(struct pt_walk *walk, uint64_t to, uint64_t next_from, bool lost
 	walk->segment.clock = walk->clock;
 }
 
+/* A bad packet: nothing is known up to the next PSB. */
+static void resync(struct pt_walk *walk)
+{
+	uint64_t position = pt_cursor_position(&walk->cursor);
+
+	pt_clock_doubt(&walk->clock);
+	walk->cursor.block = PT_NO_BLOCK;
+	pt_cursor_seek(&walk->cursor, pt_psb_resync(walk->cursor.queue, position));
+}
+
 static void take_psb(struct pt_walk *walk)
 {
 	struct pt_psb_state state;
 
 	/* What a broken group did state before it broke is as good as ever. */
-	(void)pt_cursor_psb(&walk->cursor, &state);
+	const int r = pt_cursor_psb(&walk->cursor, &state);
+
 	pt_context_update(&walk->context, &state);
 	if (state.have_cbr)
 		pt_clock_cbr(&walk->clock, state.cbr);
 	if (state.have_tsc)
 		feed(walk, state.position, &state.tsc);
+	if (r == -PTVM_BAD_PACKET)
+		resync(walk);
 }
 
 static void take_tsc(struct pt_walk *walk, const struct pt_packet *packet)
@@ -96,13 +109,19 @@ static void take_packet(struct pt_walk *walk, const struct pt_packet *packet)
 	case PT_MTC: pt_clock_mtc(&walk->clock, (uint8_t)packet->payload); break;
 	case PT_CYC: pt_clock_cyc(&walk->clock, packet->payload); break;
 	case PT_CBR: pt_clock_cbr(&walk->clock, (uint8_t)packet->payload); break;
-	case PT_OVF: pt_clock_doubt(&walk->clock); break;
+	case PT_OVF:
+		pt_clock_doubt(&walk->clock);
+		walk->context.in_tx = false;
+		break;
 	case PT_VMCS: walk->context.vmcs = packet->payload; break;
 	case PT_PIP:
 		walk->context.nr = packet->flag;
 		walk->context.cr3 = packet->payload;
 		break;
-	case PT_MODE_EXEC: walk->context.bits = pt_context_bits(packet->payload); break;
+	case PT_MODE_EXEC:
+		walk->context.bits = pt_context_bits(packet->payload);
+		walk->context.if_clear = !(packet->payload & PT_EXEC_IF);
+		break;
 	case PT_MODE_TSX: walk->context.in_tx = packet->payload & 1; break;
 	default: break;
 	}
@@ -165,16 +184,6 @@ static void lose(struct pt_walk *walk, uint64_t to, struct pt_segment *ret)
 	if (walk->config->snapshot)
 		pt_cursor_seek(cursor, pt_psb_after(cursor->queue, pt_cursor_position(cursor)));
 	cut(walk, to, pt_cursor_position(cursor), true, ret);
-}
-
-/* A bad packet: nothing is known up to the next PSB. */
-static void resync(struct pt_walk *walk)
-{
-	uint64_t position = pt_cursor_position(&walk->cursor);
-
-	pt_clock_doubt(&walk->clock);
-	walk->cursor.block = PT_NO_BLOCK;
-	pt_cursor_seek(&walk->cursor, pt_psb_resync(walk->cursor.queue, position));
 }
 
 /* The open segment is to end at the next PSB from here on. Past a point of the grid it does not

@@ -88,6 +88,7 @@ static void a_segment_begins_with_clock_and_context_of_the_former(void **state)
 	assert_int_equal(segment.context.vmcs, 0x123);
 	assert_int_equal(segment.context.cr3, 0x2000);
 	assert_int_equal(segment.context.bits, 32);
+	assert_true(segment.context.if_clear);
 	assert_true(segment.context.nr);
 	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
 	assert_int_equal(walk.clock.now, 2000);
@@ -135,6 +136,50 @@ static void behind_a_bad_byte_the_walk_goes_on_at_the_next_psb(void **state)
 	assert_int_equal(segment.clock.now, 1000);
 	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
 	assert_int_equal(walk.clock.now, 2000);
+	bench_queue_free(&bench);
+	pt_bytes_free(&bytes);
+}
+
+static void a_psb_that_does_not_end_is_as_a_bad_byte(void **state)
+{
+	struct bench_queue bench = { .room = 0 };
+	struct pt_bytes bytes = { 0 };
+	struct pt_segment segment;
+	struct pt_walk walk;
+
+	pt_put_psb(&bytes);
+	pt_put_value(&bytes, PT_TSC, 1000);
+	pt_put_ip(&bytes, PT_TIP, 0x401000, 3); /* never in a PSB+ */
+	pt_put_value(&bytes, PT_TSC, 9999);     /* is not to be believed */
+	put_stretch(&bytes, 2000);
+	bench_queue_add(&bench, bytes.data, bytes.size, false);
+	pt_walk_init(&walk, &bench.queue, &config, NULL, 0);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_int_equal(segment.clock.now, 1000);
+	bench_queue_free(&bench);
+	pt_bytes_free(&bytes);
+}
+
+static void an_overflow_ends_a_transaction(void **state)
+{
+	struct bench_queue bench = { .room = 0 };
+	struct pt_bytes bytes = { 0 };
+	struct pt_segment segment;
+	struct pt_walk walk;
+
+	put_stretch(&bytes, 1000);
+	pt_put_value(&bytes, PT_MODE_TSX, 1);
+	put_stretch(&bytes, 2000);
+	pt_put_value(&bytes, PT_OVF, 0);
+	put_stretch(&bytes, 3000);
+	bench_queue_add(&bench, bytes.data, bytes.size, false);
+	pt_walk_init(&walk, &bench.queue, &config, NULL, 0);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_true(segment.context.in_tx);
+	assert_int_equal(pt_walk_next(&walk, &segment), 0);
+	assert_false(segment.context.in_tx);
 	bench_queue_free(&bench);
 	pt_bytes_free(&bytes);
 }
@@ -242,6 +287,8 @@ int main(void)
 		cmocka_unit_test(a_segment_begins_with_clock_and_context_of_the_former),
 		cmocka_unit_test(a_loss_begins_a_fresh_segment),
 		cmocka_unit_test(behind_a_bad_byte_the_walk_goes_on_at_the_next_psb),
+		cmocka_unit_test(a_psb_that_does_not_end_is_as_a_bad_byte),
+		cmocka_unit_test(an_overflow_ends_a_transaction),
 		cmocka_unit_test(a_snapshot_begins_at_its_first_psb),
 		cmocka_unit_test(an_empty_queue_has_an_empty_segment),
 		cmocka_unit_test(without_time_the_walk_leaps_from_context_to_context),

@@ -176,6 +176,33 @@ static void threads_change_nothing_of_errors(void **state)
 	assert_same_for_all_threads(fixture);
 }
 
+/* Of a PSB+ that breaks off, the walk that cuts segments must make what the flow makes of it. */
+static void break_groups(struct pt_bytes *trace, struct sim_random *random)
+{
+	static const char *const pieces[] = { "\x99\x21\xc9", "\x99\x21\x06", "\x02\xf3\xc9",
+					      "\xc9" };
+	const uint8_t *end = trace->data + trace->size, *psb = trace->data;
+
+	while ((psb = pt_psb_find(psb, end)) && end - psb > 2 * PT_PSB_SIZE) {
+		const char *piece = pieces[sim_random_below(random, 4)];
+
+		psb += PT_PSB_SIZE;
+		if (sim_random_once_in(random, 3))
+			memcpy(trace->data + (psb - trace->data), piece, strlen(piece));
+	}
+}
+
+static void threads_change_nothing_of_damage(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sim_random random = { 7 };
+
+	for (unsigned i = 0; i < QUEUES; i++)
+		break_groups(&fixture->vms[i].pt.out, &random);
+	assert_int_equal(itrace_add("i0nsbxe", &fixture->print.itrace, NULL), 0);
+	assert_same_for_all_threads(fixture);
+}
+
 static void threads_change_nothing_where_lines_build_on_each_other(void **state)
 {
 	struct fixture *fixture = *state;
@@ -347,6 +374,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(threads_change_nothing),
 		TEST(threads_change_nothing_of_branches),
+		TEST(threads_change_nothing_of_damage),
 		cmocka_unit_test_setup_teardown(threads_change_nothing_of_errors, set_up_errors,
 						tear_down),
 		TEST(threads_change_nothing_where_lines_build_on_each_other),
