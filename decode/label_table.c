@@ -43,7 +43,7 @@ int label_table_read(struct bytes bytes, uint64_t address, uint64_t from, uint64
 		if (!vec_push(ret, entry))
 			return -PTVM_NO_MEMORY;
 	}
-	if (!count || ret->count < count / SENSIBLE)
+	if (!ret->count || ret->count < count / SENSIBLE)
 		return -PTVM_BAD_INPUT;
 	qsort(ret->items, ret->count, sizeof(*ret->items), compare);
 	return 0;

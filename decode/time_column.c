@@ -38,14 +38,12 @@ static void fill_line(struct time_column *column, const char *line, size_t size,
 
 void time_column_fill(struct time_column *column, const char *lines, size_t size, uint64_t time_ns)
 {
-	const char *end = lines + size;
-
 	column->text.size = 0;
-	while (lines < end) {
-		const char *newline = memchr(lines, '\n', (size_t)(end - lines));
-		const char *next = newline ? newline + 1 : end;
+	for (size_t length; size; size -= length) {
+		const char *newline = memchr(lines, '\n', size);
 
-		fill_line(column, lines, (size_t)(next - lines), time_ns);
-		lines = next;
+		length = newline ? (size_t)(newline + 1 - lines) : size;
+		fill_line(column, lines, length, time_ns);
+		lines += length;
 	}
 }

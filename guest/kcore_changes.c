@@ -41,10 +41,11 @@ static int copy_open(const char *directory, struct copy *ret, struct ptvm_error 
 
 static int make_image(const struct copy *copy, struct image *ret, uint64_t *ret_pages)
 {
-	const struct elf_segment *segment = copy->elf.segments.items;
 	int r = 0;
 
-	for (; segment < copy->elf.segments.items + copy->elf.segments.count && !r; segment++) {
+	for (size_t i = 0; i < copy->elf.segments.count && !r; i++) {
+		const struct elf_segment *segment = &copy->elf.segments.items[i];
+
 		r = image_add(ret, segment->address, copy->bytes.data + segment->offset,
 			      segment->size);
 		*ret_pages += segment->size / PAGE;

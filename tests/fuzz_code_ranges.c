@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (names.size)
 		memcpy(copy, names.data, names.size);
 	if (kallsyms_parse(copy, names.size, &symbols) >= 0 && !symbols_finish(&symbols, true) &&
-	    !modules_parse((const char *)text.data, text.size, &modules) &&
+	    !modules_parse(text.size ? (const char *)text.data : "", text.size, &modules) &&
 	    !code_ranges_find(&symbols, &modules, &ranges, NULL))
 		check(&ranges);
 	code_ranges_free(&ranges);
