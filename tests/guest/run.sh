@@ -98,7 +98,7 @@ make_initramfs()
 		install_program /usr/lib/openssh/sftp-server || return 1
 	ln -s openssh/sftp-server "$root/usr/lib/sftp-server"
 	for module in $modules; do
-		cp "$(find "$work/kernel" -name "$one.ko" | head -n 1)" "$root/mod/" || return 1
+		cp "$(find "$work/kernel" -name "$module.ko" | head -n 1)" "$root/mod/" || return 1
 	done
 	ssh-keygen -q -t ed25519 -N '' -f "$work/key"
 	dropbearkey -t ed25519 -f "$root/etc/dropbear/host_key"
