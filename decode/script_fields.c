@@ -34,7 +34,7 @@ static const char *step_fields(const struct script_step *step)
 
 /* What the options make of the fields of one kind of lines. */
 struct choice {
-	uint32_t fields, asked; /* asked: named by an option */
+	uint32_t fields, asked, refused; /* asked, refused: named by an option, with - or without */
 	bool is_listed, is_changed;
 };
 
@@ -61,6 +61,7 @@ static int choose(const struct script_args *args, enum event_kind kind, struct c
 		if (r)
 			return r;
 		choice->asked = (choice->asked & kept) | added;
+		choice->refused = (choice->refused | (kept == added ? 0 : ~kept)) & ~added;
 		choice->is_changed |= (added | ~kept) & ~(uint32_t)NO_CHANGE;
 		choice->is_listed |= kept == added;
 	}
@@ -86,7 +87,12 @@ static int parse_trace(struct script *script, struct ptvm_error *error)
 		return r;
 	if (choice.is_changed && !(choice.asked & FIELD_ADDR))
 		choice.fields &= ~(uint32_t)FIELD_ADDR;
+	/* as perf: whoever asks for calls alone wants to see them */
+	if (print->itrace.chain && !print->itrace.branches)
+		choice.fields |= (FIELD_IP | FIELD_SYM) & ~choice.refused;
 	print->fields = without_strays(choice.fields, FIELD_IP | FIELD_ADDR | FIELD_CALLINDENT);
+	if (print->itrace.quick) /* not all instructions are seen */
+		print->fields &= ~(uint32_t)FIELD_IPC;
 	print->insn_addr = choice.asked & FIELD_ADDR;
 	print->event_period = choice.asked & FIELD_PERIOD;
 	print->full_insns = print->insn_addr || print->fields & FIELD_IPC || print->itrace.chain ||

@@ -22,7 +22,7 @@ enum {
 	RECORD_ROOM = 4 * MOST_RAW,
 	MOST_TEXT = 1 << 20,
 	MOST_MEMORY = 512 << 20, /* that the process may take beside what it begins with */
-	PATIENCE = 5,            /* seconds */
+	PATIENCE = 20,           /* seconds; a busy machine may need some for one answer */
 };
 
 /* What the process is asked, followed by `size` bytes of the sample. */

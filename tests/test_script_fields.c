@@ -93,8 +93,7 @@ static void a_target_goes_when_other_fields_are_chosen(void **state)
 	assert_int_equal(trace_fields(STEP_FIELDS, "+flags"), BRANCHES | FIELD_FLAGS);
 	assert_int_equal(trace_fields(STEP_FIELDS, "+nr,+vmcs"), BRANCHES | FIELD_NR | FIELD_VMCS);
 	assert_int_equal(trace_fields(STEP_FIELDS, "-flags"), BRANCHES);
-	assert_int_equal(trace_fields(STEP_FIELDS, "+insn"),
-			 (BRANCHES | FIELD_INSN) & ~FIELD_ADDR);
+	assert_int_equal(trace_fields(STEP_FIELDS, "+insn"), (BRANCHES | FIELD_INSN) & ~FIELD_ADDR);
 	assert_int_equal(trace_fields(STEP_FIELDS, "+comm"), BRANCHES & ~FIELD_ADDR);
 	assert_int_equal(trace_fields(STEP_FIELDS, "-time"), BRANCHES & ~(FIELD_TIME | FIELD_ADDR));
 	assert_int_equal(trace_fields(STEP_FIELDS, "-time,+addr"), BRANCHES & ~FIELD_TIME);
@@ -106,6 +105,44 @@ static void names_need_an_address(void **state)
 	assert_int_equal(trace_fields(STEP_FIELDS, "comm,sym,symoff,dso"), FIELD_COMM);
 	assert_int_equal(trace_fields(STEP_FIELDS, "addr,sym"), FIELD_ADDR | FIELD_SYM);
 	assert_int_equal(trace_fields(STEP_FIELDS, "callindent,sym"), FIELD_CALLINDENT | FIELD_SYM);
+}
+
+static void calls_that_are_asked_for_are_shown(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t fields;
+	} cases[] = {
+		{ "tid", FIELD_TID | FIELD_IP | FIELD_SYM },
+		{ "ip,dso", FIELD_IP | FIELD_SYM | FIELD_DSO },
+		{ "-sym,-symoff", BRANCHES & ~(FIELD_ADDR | FIELD_SYM | FIELD_SYMOFF) },
+		{ "-ip", BRANCHES & ~(FIELD_ADDR | PLACE) },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct script_step step = { STEP_FIELDS, cases[i].text };
+		struct script script = script_of(NULL, &step, 1);
+		struct ptvm_error error = { 0 };
+
+		script.print.itrace.chain = 16;
+		assert_int_equal(script_parse_fields(&script, &error), 0);
+		assert_int_equal(script.print.fields, cases[i].fields);
+		script.print.itrace.branches = true;
+		assert_int_equal(script_parse_fields(&script, &error), 0);
+		assert_int_equal(script.print.fields, trace_fields(STEP_FIELDS, cases[i].text));
+	}
+}
+
+static void there_is_no_ipc_where_instructions_are_passed_over(void **state)
+{
+	const struct script_step step = { STEP_FIELDS, "ip,ipc" };
+	struct script script = script_of(NULL, &step, 1);
+	struct ptvm_error error = { 0 };
+
+	script.print.itrace.quick = 1;
+	assert_int_equal(script_parse_fields(&script, &error), 0);
+	assert_int_equal(script.print.fields, FIELD_IP);
+	assert_false(script.print.full_insns);
 }
 
 static void options_build_on_one_another(void **state)
@@ -186,6 +223,8 @@ int main(void)
 		cmocka_unit_test(presets_have_fields_of_their_own),
 		cmocka_unit_test(a_target_goes_when_other_fields_are_chosen),
 		cmocka_unit_test(names_need_an_address),
+		cmocka_unit_test(calls_that_are_asked_for_are_shown),
+		cmocka_unit_test(there_is_no_ipc_where_instructions_are_passed_over),
 		cmocka_unit_test(options_build_on_one_another),
 		cmocka_unit_test(samples_have_what_was_recorded),
 		cmocka_unit_test(a_cpu_that_was_not_recorded_may_be_asked_for),

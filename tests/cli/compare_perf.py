@@ -33,6 +33,8 @@ MORE = [
     # up to a context switch, whose thread perf knows too early; of a guest and its host it has calls together
     ["--itrace=i100ig", "-C", "0", "--time=,26.86879", "-F", "comm,tid,cpu,event,period,ip,sym,symoff,dso"],
     ["--itrace=bi100ig3wp", "-C", "0", "--time=,26.86879", "-F", "comm,ip,sym"],
+    ["--itrace=i100ig", "-C", "0", "--time=,26.86879", "-F", "tid,cpu"],
+    ["--itrace=qib", "-F", "ip,addr,ipc", "-C", "1"],
     ["--itrace=i70igl2", "-C", "0", "--time=,26.86879", "-F", "tid,ip,sym,dso,brstack"],
     ["--itrace=i100il8bp", "-C", "1", "-F", "ip,sym,brstack"],
 ]

@@ -135,7 +135,7 @@ def make_late(recording, where):
                             capture_output=True, text=True, check=True).stdout.split("\n\n")
     for number, chain in enumerate(chain.split("\n") for chain in chains if chain.count("\n")):
         pid, tid, seconds, nanoseconds = map(int, re.fullmatch(r" *(\d+)/(\d+) +(\d+)\.(\d+): *", chain[0]).groups())
-        ip = int(chain[min(1 + number % 3, len(chain) - 1)], 16)
+        ip = int(chain[min(1 + number % 3, len(chain) - 1)].split()[0], 16)
         place = number, pid, tid, seconds * 10 ** 9 + nanoseconds + 1000, 0
         if number % 2:
             made.sample(KERNEL, cycles, ip, place, b"")
