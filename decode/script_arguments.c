@@ -52,6 +52,12 @@ static int take_insn_trace(void *context, const char *value, struct ptvm_error *
 	return add_step(context, (struct script_step){ STEP_INSN_TRACE, value }, error);
 }
 
+/* To perf a program that turns bytes into text. */
+static int take_xed(void *context, const char *value, struct ptvm_error *error)
+{
+	return add_step(context, (struct script_step){ STEP_FIELDS, "-insn,+disasm" }, error);
+}
+
 static int take_call_trace(void *context, const char *value, struct ptvm_error *error)
 {
 	return add_step(context, (struct script_step){ STEP_CALL_TRACE, value }, error);
@@ -127,6 +133,8 @@ static void add_events(struct option_table *table, struct script_args *args)
 		{ 0, "insn-trace", OPT_CALL, args, "raw",
 		  "every instruction, disassembled, or as bytes", .missing = "disasm",
 		  .call = take_insn_trace },
+		{ 0, "xed", OPT_CALL, args, NULL, "disassemble what -F insn would show as bytes",
+		  .call = take_xed },
 		{ 0, "call-trace", OPT_CALL, args, NULL, "every call, indented",
 		  .call = take_call_trace },
 		{ 0, "call-ret-trace", OPT_CALL, args, NULL, "every call and return, indented",

@@ -107,6 +107,14 @@ static void what_to_print_is_kept_in_its_order(void **state)
 	assert_step(&args, 7, STEP_FIELDS, "ip");
 }
 
+static void disassembly_goes_by_the_name_of_xed_too(void **state)
+{
+	struct script_args args = parse("script --insn-trace --xed");
+
+	assert_int_equal(args.step_count, 2);
+	assert_step(&args, 1, STEP_FIELDS, "-insn,+disasm");
+}
+
 static void files_of_code_are_kept_in_their_order(void **state)
 {
 	struct script_args args = parse("script --pt p --elf a --raw b:0x1000 --elf c:7");
@@ -158,6 +166,7 @@ int main(void)
 		cmocka_unit_test(texts_are_kept_for_later),
 		cmocka_unit_test(numbers_are_read),
 		cmocka_unit_test(what_to_print_is_kept_in_its_order),
+		cmocka_unit_test(disassembly_goes_by_the_name_of_xed_too),
 		cmocka_unit_test(files_of_code_are_kept_in_their_order),
 		cmocka_unit_test(mistakes_are_told_where_they_are),
 		cmocka_unit_test(there_are_only_so_many),

@@ -157,6 +157,13 @@ def test_a_selection_of_nothing_says_what_there_is():
         equal((run.returncode, run.stdout, run.stderr), (0, "", ""))
 
 
+def test_xed_is_there_by_itself():
+    plain, xed, instead = (ptvm("script", "-i", RECORDING, "-C", "1", "--max-lines", "500", *args).stdout
+                           for args in (["--insn-trace"], ["--insn-trace", "--xed"], ["--insn-trace=raw", "--xed"]))
+    assert len(plain.splitlines()) == 500 and "insn:" not in plain, plain[:200]
+    equal((xed, instead), (plain, plain))
+
+
 def test_a_dump_can_be_of_some_cpus_and_lines():
     lines = ptvm("script", "-D", "-i", RECORDING).stdout.splitlines(keepends=True)
     buffers = [int(line.split()[-1]) for line in lines if ": PERF_RECORD_AUXTRACE size" in line]
