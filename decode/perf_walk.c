@@ -113,7 +113,9 @@ static uint64_t payload_size(const struct perf_item *item)
 	return 0;
 }
 
-/* Whether records follow on each other from here on, as they would not by chance. */
+/* Whether records follow on each other from here on, as they would not by chance. This must not
+ * depend on where the data end, nor on the index: both are added to the file of a recorder that was
+ * killed, and nothing else is to be found in it then. */
 static bool is_row(const struct perf_walk *walk, uint64_t position)
 {
 	struct perf_item item;
@@ -122,17 +124,14 @@ static bool is_row(const struct perf_walk *walk, uint64_t position)
 		const uint64_t left = walk->end - position;
 		uint64_t payload;
 
-		if (!left && i)
-			return true;
 		if (left < HEADER)
 			return false;
 		read_header(walk->all.data + position, &item);
 		if (header_fault(&item, left))
 			return false;
 		payload = payload_size(&item);
-		if (payload > left - item.size)
-			return false;
-		position += item.size + payload;
+		position += item.size;
+		position += payload < walk->end - position ? payload : walk->end - position;
 	}
 	return true;
 }

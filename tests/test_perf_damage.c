@@ -69,6 +69,8 @@ static void damage_is_told_by_its_kind(void **state)
 	bad = build.size;
 	perf_build_record(&build, 1 << 20, 0, "nothing", 8);
 	add_comm(&build, 1);
+	add_comm(&build, 1);
+	add_comm(&build, 1);
 	perf_build_aux(&build, 0, 0, "traces", 8);
 	file = perf_build_file(&build);
 	tell(file, told);

@@ -345,13 +345,14 @@ static void after_damage_reading_goes_on_at_the_next_records(void **state)
 	perf_build_record(&build, 1 << 30, 0, noise, sizeof(noise));
 	add_comm(&build, 20, "first\0\0");
 	add_comm(&build, 30, "next\0\0\0");
+	add_comm(&build, 40, "last\0\0\0");
 	perf_build_aux(&build, 0, 64, trace, 64);
 	open_ok(perf_build_file(&build), &data);
 	assert_non_null(data.bad_reason);
 	assert_int_equal(data.skipped_bytes, 45);
 	assert_int_equal(data.queues.items[0].size, 128);
-	assert_string_equal(comm_of(&data.records.items[data.records.count - 2]), "first");
-	assert_string_equal(comm_of(&data.records.items[data.records.count - 1]), "next");
+	assert_string_equal(comm_of(&data.records.items[data.records.count - 3]), "first");
+	assert_string_equal(comm_of(&data.records.items[data.records.count - 1]), "last");
 	perf_data_close(&data);
 	perf_build_free(&build);
 }
