@@ -87,7 +87,7 @@ static const struct print_run *next_run(const struct timeline_lane *lane)
 
 static size_t start_of(const struct timeline_lane *lane)
 {
-	return lane->run ? next_run(lane)[-1].end : 0;
+	return lane->run ? lane->chunks.first->runs.items[lane->run - 1].end : 0;
 }
 
 /* The lane's runs up to one are done with. */

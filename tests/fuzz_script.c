@@ -40,7 +40,7 @@ static void add_code(struct machines *machines)
 /* Every field in turn, and every kind of event. */
 static void choose(uint8_t choice, struct print_config *print)
 {
-	static const char *const itraces[] = { "i0nse", "be", "crxwpIeg3l5", "i10usegl" };
+	static const char *const itraces[] = { "i0nse", "be", "crxwpIeg3l5GL2", "i10useglG3L" };
 
 	if (itrace_add(itraces[choice & 3], &print->itrace, NULL))
 		abort();
