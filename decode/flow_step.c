@@ -4,8 +4,8 @@
 
 #include "decode/base/error.h"
 #include "decode/flow_patch.h"
+#include "decode/mismatch_log.h"
 #include "decode/odd_branch.h"
-#include "decode/patch_trail.h"
 
 void flow_add_time(struct flow_run *run)
 {

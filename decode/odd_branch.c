@@ -1,7 +1,7 @@
 #include "decode/odd_branch.h"
 
 #include "decode/flow_patch.h"
-#include "decode/patch_trail.h"
+#include "decode/mismatch_log.h"
 
 enum { ENDBR_SIZE = 4 }; /* a function may be entered behind its first instruction */
 

@@ -10,7 +10,7 @@
 
 #include "decode/base/error.h"
 #include "decode/flow_patch.h"
-#include "decode/patch_options.h"
+#include "decode/patch_forms.h"
 
 enum {
 	BASES = 16,  /* told addresses to go back to */

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "decode/flow_mark.h"
-#include "decode/patch_options.h"
+#include "decode/patch_forms.h"
 
 enum {
 	PATCH_IDEAS = 256,

@@ -6,7 +6,7 @@
 #include "decode/flow_mark.h"
 #include "decode/flow_patch.h"
 #include "decode/flow_step.h"
-#include "decode/patch_lessons.h"
+#include "decode/patch_inference.h"
 #include "decode/patch_search.h"
 
 /* In perf's words (its decoder's error messages), so that scripts which look for them go on

@@ -8,7 +8,7 @@
 
 #include "decode/job.h"
 #include "decode/label_list.h"
-#include "decode/patch_lessons.h"
+#include "decode/patch_inference.h"
 #include "decode/timed_walk.h"
 #include "decode/timeline.h"
 

@@ -1,4 +1,4 @@
-#include "decode/patch_trail.h"
+#include "decode/mismatch_log.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "decode/patch_lessons.h"
+#include "decode/patch_inference.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "decode/base/error.h"
 #include "decode/base/vec.h"
 #include "decode/flow_patch.h"
+#include "decode/mismatch_log.h"
 #include "decode/patch_search.h"
-#include "decode/patch_trail.h"
 
 enum {
 	SAMPLE_BYTES = 2 << 20,   /* of trace, shared by the queues */

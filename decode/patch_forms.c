@@ -1,4 +1,4 @@
-#include "decode/patch_options.h"
+#include "decode/patch_forms.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "decode/patch_lessons.h"
+#include "decode/patch_inference.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
