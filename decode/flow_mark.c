@@ -23,10 +23,10 @@ void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
 {
 	struct pt_flow *flow = run->flow;
 	uint64_t work = flow->patches.work;
-	bool is_taught = flow->is_taught;
+	bool is_informed = flow->is_informed;
 
 	*flow = mark->flow;
-	flow->is_taught = is_taught;
+	flow->is_informed = is_informed;
 	memcpy(flow->patches.items, patches->items, sizeof(patches->items));
 	flow->patches.count = patches->count;
 	flow->patches.work = work;

@@ -4,7 +4,8 @@
  * and back (jump labels), or the target of a call. The copy of its text has one of the two forms.
  * Where packets and code disagree, the flow may have taken a wrong turn at such a site since the
  * last packet with an address. It then goes back (flow_mark) and follows the code with the patches
- * that patch_lessons and patch_search found; those in force are kept here. Internal to the flow. */
+ * that patch_inference and patch_search found; those in force are kept here. Internal to the flow.
+ */
 #pragma once
 
 #include "decode/flow_step.h"

@@ -29,12 +29,12 @@ void flow_commit_context(struct flow_run *run)
 	flow_add(run, FLOW_CONTEXT, batch->context_count++);
 }
 
-/* Note in the flow's trail, if it has one, that it was lost or found again. */
-static void note_trail(struct pt_flow *flow, enum trail_kind kind)
+/* Note in the flow's log, if it has one, that it was lost or found again. */
+static void log_mismatch(struct pt_flow *flow, enum mismatch_kind kind)
 {
-	if (flow->where.trail)
-		patch_trail_note(flow->where.trail,
-				 (struct trail_event){
+	if (flow->where.log)
+		mismatch_log_add(flow->where.log,
+				 (struct mismatch){
 					 .kind = kind,
 					 .position = pt_cursor_position(&flow->cursor),
 					 .time = flow->clock.now,
@@ -55,7 +55,7 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 	flow->at_fup = false;
 	flow->return_count = 0;
 	flow->gaps++;
-	note_trail(flow, TRAIL_GAP);
+	log_mismatch(flow, MISMATCH_LOST);
 	flow->disagrees |= kind == GAP_MISMATCH;
 }
 
@@ -65,7 +65,7 @@ void flow_begin_at(struct flow_run *run, uint64_t ip)
 
 	flow_commit_context(run);
 	flow_say(run, FLOW_BEGIN, ip);
-	note_trail(flow, TRAIL_BEGIN);
+	log_mismatch(flow, MISMATCH_FOUND);
 	flow->state = FLOW_RUNNING;
 	flow->ip = ip;
 	flow->addresses++;
@@ -370,7 +370,7 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	}
 	emit_block(run, block, block->count, true);
 	flow->addresses++;
-	if (flow->is_trial || flow->where.trail)
+	if (flow->is_trial || flow->where.log)
 		odd_branch_note(flow, block, ip);
 	if (block->end == BLOCK_RETURN)
 		(void)flow_pop(flow, &ignored);

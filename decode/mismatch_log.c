@@ -8,88 +8,89 @@
 
 enum {
 	NEAR = 64,     /* bytes of trace: a reason may show a bit earlier or later */
-	ASIDE = 3,     /* places outside of its time that speak against a patch, */
-	ASIDE_IN = 16, /* and so many times those that speak for it there: then it was not so */
+	ASIDE = 3,     /* a patch was not in force outside of its time if so many places speak
+			* against it there, */
+	ASIDE_IN = 16, /* and so many times more than speak for it */
 };
 
-static bool is_lost(const struct patch_trail *trail)
+static bool is_lost(const struct mismatch_log *log)
 {
-	const struct trail_event *last = trail->count ? &trail->items[trail->count - 1] : NULL;
+	const struct mismatch *last = log->count ? &log->items[log->count - 1] : NULL;
 
-	return last && last->kind == TRAIL_GAP && last->source == trail->source;
+	return last && last->kind == MISMATCH_LOST && last->source == log->source;
 }
 
-void patch_trail_note(struct patch_trail *trail, struct trail_event event)
+void mismatch_log_add(struct mismatch_log *log, struct mismatch event)
 {
-	if (event.kind == TRAIL_BEGIN && !is_lost(trail))
+	if (event.kind == MISMATCH_FOUND && !is_lost(log))
 		return;
-	event.source = trail->source;
-	if (trail->count >= TRAIL_MAX || !vec_push(trail, event))
-		trail->is_cut = true;
+	event.source = log->source;
+	if (log->count >= MISMATCH_LOG_MAX || !vec_push(log, event))
+		log->is_cut = true;
 }
 
-void patch_trail_clear(struct patch_trail *trail)
+void mismatch_log_clear(struct mismatch_log *log)
 {
-	trail->count = trail->source = 0;
-	trail->is_cut = false;
+	log->count = log->source = 0;
+	log->is_cut = false;
 }
 
-void patch_trail_free(struct patch_trail *trail)
+void mismatch_log_free(struct mismatch_log *log)
 {
-	vec_free(trail);
+	vec_free(log);
 }
 
 /* What a place says: for the patch, or against it. */
-struct witness {
+struct evidence {
 	uint64_t time;
 	bool is_for, is_odd;
 };
 
-struct witnesses {
-	struct witness *items;
+struct evidence_list {
+	struct evidence *items;
 	size_t count, room;
 };
 
 /* Whether the event comes before a place. */
-static bool is_below(const struct trail_event *event, uint32_t source, uint64_t position)
+static bool is_below(const struct mismatch *event, uint32_t source, uint64_t position)
 {
 	return event->source != source ? event->source < source : event->position < position;
 }
 
-/* The first event of the trail at or behind a place. */
-static size_t find(const struct patch_trail *trail, uint32_t source, uint64_t position)
+/* The first event of the log at or behind a place. */
+static size_t find(const struct mismatch_log *log, uint32_t source, uint64_t position)
 {
-	return search_sorted(trail->count, i, is_below(&trail->items[i], source, position));
+	return search_sorted(log->count, i, is_below(&log->items[i], source, position));
 }
 
 /* Whether there is an event close to another: one at odds, or any. */
-static bool is_near(const struct patch_trail *trail, const struct trail_event *event, bool is_any)
+static bool is_near(const struct mismatch_log *log, const struct mismatch *event, bool is_any)
 {
 	uint64_t from = event->position < NEAR ? 0 : event->position - NEAR;
 
-	for (size_t i = find(trail, event->source, from); i < trail->count; i++) {
-		const struct trail_event *other = &trail->items[i];
+	for (size_t i = find(log, event->source, from); i < log->count; i++) {
+		const struct mismatch *other = &log->items[i];
 
 		if (other->source != event->source || other->position > event->position + NEAR)
 			break;
-		if (is_any || other->kind != TRAIL_BEGIN)
+		if (is_any || other->kind != MISMATCH_FOUND)
 			return true;
 	}
 	return false;
 }
 
-/* Whether the trail was lost where another is at odds, so that it says nothing of that place. */
-static bool is_lost_at(const struct patch_trail *trail, const struct trail_event *event)
+/* Whether the flow was lost where another log is at odds, so that this one says nothing there. */
+static bool is_lost_at(const struct mismatch_log *log, const struct mismatch *event)
 {
-	size_t i = find(trail, event->source, event->position);
+	size_t i = find(log, event->source, event->position);
 
-	return i > 0 && trail->items[i - 1].source == event->source &&
-	       trail->items[i - 1].kind == TRAIL_GAP;
+	return i > 0 && log->items[i - 1].source == event->source &&
+	       log->items[i - 1].kind == MISMATCH_LOST;
 }
 
 static int compare_branches(const void *a, const void *b)
 {
-	const struct trail_event *left = a, *right = b;
+	const struct mismatch *left = a, *right = b;
 
 	if (left->kind != right->kind)
 		return left->kind < right->kind ? -1 : 1;
@@ -98,86 +99,87 @@ static int compare_branches(const void *a, const void *b)
 	return (left->to > right->to) - (left->to < right->to);
 }
 
-/* Whether the event speaks against the patch. `usual`: a trail's events by what they are. */
-static bool is_against(const struct patch_trail *without, const struct trail_event *usual,
-		       const struct trail_event *event)
+/* Whether the event speaks against the patch. `usual`: the events without it, sorted by branch: an
+ * odd branch that programs do make, they make again. */
+static bool is_against(const struct mismatch_log *without, const struct mismatch *usual,
+		       const struct mismatch *event)
 {
-	if (event->kind == TRAIL_BEGIN)
+	if (event->kind == MISMATCH_FOUND)
 		return false;
-	if (event->kind == TRAIL_ODD &&
+	if (event->kind == MISMATCH_ODD &&
 	    bsearch(event, usual, without->count, sizeof(*usual), compare_branches))
 		return false;
 	return !is_lost_at(without, event) && !is_near(without, event, true);
 }
 
 /* Whether an event is about the place of the one before, and says no more. */
-static bool is_again(const struct trail_event *event, const struct trail_event *last)
+static bool is_again(const struct mismatch *event, const struct mismatch *last)
 {
 	return last && last->source == event->source && last->kind == event->kind &&
 	       event->position - last->position <= NEAR;
 }
 
-static bool is_gone(const struct patch_trail *with, const struct trail_event *event)
+static bool is_gone(const struct mismatch_log *with, const struct mismatch *event)
 {
-	return event->kind != TRAIL_BEGIN && !is_near(with, event, false);
+	return event->kind != MISMATCH_FOUND && !is_near(with, event, false);
 }
 
-static int hear_for(const struct patch_trail *without, const struct patch_trail *with,
-		    const struct patch_trail *unclear, struct witnesses *ret)
+static int collect_for(const struct mismatch_log *without, const struct mismatch_log *with,
+		       const struct mismatch_log *unclear, struct evidence_list *ret)
 {
-	const struct trail_event *last = NULL;
+	const struct mismatch *last = NULL;
 
 	for (size_t i = 0; i < without->count; i++) {
-		const struct trail_event *event = &without->items[i];
+		const struct mismatch *event = &without->items[i];
 
 		if (!is_gone(with, event) || is_near(unclear, event, false))
 			continue;
 		if (!is_again(event, last) &&
-		    !vec_push(ret, (struct witness){ .time = event->time, .is_for = true }))
+		    !vec_push(ret, (struct evidence){ .time = event->time, .is_for = true }))
 			return -PTVM_NO_MEMORY;
 		last = event;
 	}
 	return 0;
 }
 
-static int hear_against(const struct patch_trail *without, const struct patch_trail *with,
-			struct witnesses *ret)
+static int collect_against(const struct mismatch_log *without, const struct mismatch_log *with,
+			   struct evidence_list *ret)
 {
-	struct trail_event *usual = reallocarray(NULL, without->count + 1, sizeof(*usual));
-	const struct trail_event *last = NULL;
-	bool is_heard = usual;
+	struct mismatch *usual = reallocarray(NULL, without->count + 1, sizeof(*usual));
+	const struct mismatch *last = NULL;
+	bool is_kept = usual;
 
 	if (!usual)
 		return -PTVM_NO_MEMORY;
 	for (size_t i = 0; i < without->count; i++)
 		usual[i] = without->items[i];
 	qsort(usual, without->count, sizeof(*usual), compare_branches);
-	for (size_t i = 0; is_heard && i < with->count; i++) {
-		const struct trail_event *event = &with->items[i];
+	for (size_t i = 0; is_kept && i < with->count; i++) {
+		const struct mismatch *event = &with->items[i];
 
 		if (!is_against(without, usual, event))
 			continue;
 		if (!is_again(event, last))
-			is_heard = vec_push(ret,
-					    (struct witness){ .time = event->time,
-							      .is_odd = event->kind == TRAIL_ODD });
+			is_kept = vec_push(
+				ret, (struct evidence){ .time = event->time,
+							.is_odd = event->kind == MISMATCH_ODD });
 		last = event;
 	}
 	free(usual);
-	return is_heard ? 0 : -PTVM_NO_MEMORY;
+	return is_kept ? 0 : -PTVM_NO_MEMORY;
 }
 
 static int compare(const void *a, const void *b)
 {
-	const struct witness *left = a, *right = b;
+	const struct evidence *left = a, *right = b;
 
 	if (left->time != right->time)
 		return left->time < right->time ? -1 : 1;
 	return left->is_for - right->is_for;
 }
 
-/* The stretch [*from, *to) of the witnesses in which most speak for the patch. */
-static void find_stretch(const struct witnesses *list, size_t *from, size_t *to)
+/* The stretch [*from, *to) of the evidence that speaks most for the patch. */
+static void find_stretch(const struct evidence_list *list, size_t *from, size_t *to)
 {
 	int64_t sum = 0, best = 0;
 	size_t begin = 0;
@@ -200,7 +202,7 @@ struct sums {
 	uint32_t gone, against, odd;
 };
 
-static struct sums add_up(const struct witnesses *list, size_t from, size_t to)
+static struct sums add_up(const struct evidence_list *list, size_t from, size_t to)
 {
 	struct sums sums = { 0 };
 
@@ -212,22 +214,22 @@ static struct sums add_up(const struct witnesses *list, size_t from, size_t to)
 	return sums;
 }
 
-/* Whether the patch was not in force while these were heard. */
-static bool is_aside(const struct witnesses *list, size_t from, size_t to)
+/* Whether the patch was not in force at the time of these. */
+static bool is_aside(const struct evidence_list *list, size_t from, size_t to)
 {
 	struct sums sums = add_up(list, from, to);
 
 	return sums.against >= ASIDE && sums.against >= ASIDE_IN * sums.gone;
 }
 
-/* Whether there is a time before which the first `count` were heard, and not the others. */
-static bool is_between(const struct witnesses *list, size_t count)
+/* Whether there is a time between the first `count` and the others. */
+static bool is_between(const struct evidence_list *list, size_t count)
 {
 	return !count || count == list->count ||
 	       list->items[count - 1].time < list->items[count].time;
 }
 
-static void judge(const struct witnesses *list, struct trail_verdict *ret)
+static void judge(const struct evidence_list *list, struct mismatch_verdict *ret)
 {
 	struct sums sums;
 	size_t from, to;
@@ -247,17 +249,17 @@ static void judge(const struct witnesses *list, struct trail_verdict *ret)
 		sums.against + add_up(list, 0, from).gone + add_up(list, to, list->count).gone;
 }
 
-int patch_trail_compare(const struct patch_trail *without, const struct patch_trail *with,
-			const struct patch_trail *unclear, struct trail_verdict *ret)
+int mismatch_log_compare(const struct mismatch_log *without, const struct mismatch_log *with,
+			 const struct mismatch_log *unclear, struct mismatch_verdict *ret)
 {
-	struct witnesses list = { 0 };
+	struct evidence_list list = { 0 };
 	int r = without->is_cut || with->is_cut || unclear->is_cut ? -PTVM_NO_MEMORY : 0;
 
-	*ret = (struct trail_verdict){ .until = UINT64_MAX };
+	*ret = (struct mismatch_verdict){ .until = UINT64_MAX };
 	if (!r)
-		r = hear_for(without, with, unclear, &list);
+		r = collect_for(without, with, unclear, &list);
 	if (!r)
-		r = hear_against(without, with, &list);
+		r = collect_against(without, with, &list);
 	if (!r && list.count) {
 		qsort(list.items, list.count, sizeof(*list.items), compare);
 		judge(&list, ret);
@@ -268,20 +270,20 @@ int patch_trail_compare(const struct patch_trail *without, const struct patch_tr
 
 static int compare_places(const void *a, const void *b)
 {
-	const struct trail_event *left = a, *right = b;
+	const struct mismatch *left = a, *right = b;
 
 	return is_below(right, left->source, left->position) -
 	       is_below(left, right->source, right->position);
 }
 
-void patch_trail_note_gone(const struct patch_trail *without, const struct patch_trail *with,
-			   struct patch_trail *unclear)
+void mismatch_log_add_gone(const struct mismatch_log *without, const struct mismatch_log *with,
+			   struct mismatch_log *unclear)
 {
 	for (size_t i = 0; i < without->count; i++) {
 		if (!is_gone(with, &without->items[i]))
 			continue;
 		unclear->source = without->items[i].source;
-		patch_trail_note(unclear, without->items[i]);
+		mismatch_log_add(unclear, without->items[i]);
 	}
 	if (unclear->count)
 		qsort(unclear->items, unclear->count, sizeof(*unclear->items), compare_places);

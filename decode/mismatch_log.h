@@ -1,72 +1,71 @@
-/* Where packets were at odds with the code: what a run of a flow through a sample leaves behind,
- * and what two such runs say of the patch that one of them had and the other had not.
+/* Where packets were at odds with the code while a flow went through a sample; and what two such
+ * logs tell about a patch that was in force in one of the runs and not in the other.
  *
- * A right patch makes disagreements go and brings no others; one that is wrong explains something
- * too, but is contradicted where the code as it was is not. Each place counts once, whichever way
- * it is at odds, and each is another witness. */
+ * A right patch makes mismatches go and brings no new ones. A wrong one explains some, too, but
+ * brings mismatches where the code as copied has none. Each place counts once, in whatever way it
+ * is at odds. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum trail_kind {
-	TRAIL_GAP,   /* the flow was lost, */
-	TRAIL_BEGIN, /* or found again */
-	TRAIL_ODD,   /* a branch that programs seldom make; where they do, they do it again */
+enum mismatch_kind {
+	MISMATCH_LOST,  /* the flow was lost */
+	MISMATCH_FOUND, /* it was found again */
+	MISMATCH_ODD,   /* a branch that programs seldom make (odd_branch.h) */
 };
 
-struct trail_event {
+struct mismatch {
 	uint64_t position; /* in the stream of the source */
 	uint64_t time;     /* of the host, in ticks */
-	uint64_t from, to; /* TRAIL_ODD: of the branch */
+	uint64_t from, to; /* MISMATCH_ODD: of the branch */
 	uint32_t source;
-	enum trail_kind kind;
+	enum mismatch_kind kind;
 };
 
 /** Zero-initialise before use. */
-struct patch_trail {
-	struct trail_event *items; /* by source, and in the order of the stream */
+struct mismatch_log {
+	struct mismatch *items; /* by source, and in the order of the stream */
 	size_t count, room;
-	uint32_t source; /* of what comes next, in rising order */
-	bool is_cut;     /* there was more than fits */
+	uint32_t source; /* of those that are added next, in rising order */
+	bool is_cut;     /* some did not fit */
 };
 
-enum { TRAIL_MAX = 1 << 17 };
+enum { MISMATCH_LOG_MAX = 1 << 17 };
 
-/** Add what happened, but for the source, which is the trail's present one, and TRAIL_BEGIN where
- * it was not lost. */
-void patch_trail_note(struct patch_trail *trail, struct trail_event event);
+/** Add a mismatch of the log's present source; MISMATCH_FOUND is left out where it was not lost. */
+void mismatch_log_add(struct mismatch_log *log, struct mismatch event);
 
-/** Forget all events, to begin again. */
-void patch_trail_clear(struct patch_trail *trail);
+/** Forget all, to begin again. */
+void mismatch_log_clear(struct mismatch_log *log);
 
-/** Free the events; accepts zeroes. */
-void patch_trail_free(struct patch_trail *trail);
+/** Free the entries; accepts zeroes. */
+void mismatch_log_free(struct mismatch_log *log);
 
-/** How a patch fared where it is in force: in [since, until), 0 and UINT64_MAX where always. */
-struct trail_verdict {
-	uint64_t since, until;
-	uint32_t gone; /* places that are not at odds any more */
-	/* places where the flow is lost now and was not, or would be still outside of that time */
-	uint32_t against;
-	uint32_t odd; /* places where only branches are odd that were not */
+/** When a patch was in force, and what it does then. */
+struct mismatch_verdict {
+	uint64_t since, until; /* in [since, until); 0 and UINT64_MAX where always */
+	uint32_t gone;         /* places that are no longer at odds */
+	uint32_t against;      /* places that speak against it: where the flow is lost that was not
+				* before, or that it would explain outside of that time */
+	uint32_t odd;          /* places with new odd branches only */
 };
 
 /**
  * Compare a run without a patch and one with it in force all the time.
  *
- * Code may have changed, and changed back, while it was traced: then the one explains what came
- * before and after, and the other what came between. That is believed where each side has
- * witnesses of its own.
+ * Code may have been patched, and patched back, while it was traced. Then one of the runs explains
+ * what came before and after, and the other what came between; that is believed where there is
+ * evidence for both.
  *
- * @unclear  places that say nothing, since others explain them as well
+ * @unclear  places that do not count, since several patches explain them
  *
- * Returns 0, or -PTVM_NO_MEMORY also when one of the trails is cut.
+ * Returns 0, or -PTVM_NO_MEMORY also when one of the logs is cut.
  */
-int patch_trail_compare(const struct patch_trail *without, const struct patch_trail *with,
-			const struct patch_trail *unclear, struct trail_verdict *ret);
+int mismatch_log_compare(const struct mismatch_log *without, const struct mismatch_log *with,
+			 const struct mismatch_log *unclear, struct mismatch_verdict *ret);
 
-/** Add to `unclear` the places that are not at odds any more. */
-void patch_trail_note_gone(const struct patch_trail *without, const struct patch_trail *with,
-			   struct patch_trail *unclear);
+/** Add to `unclear` the places that the patch explains. */
+void mismatch_log_add_gone(const struct mismatch_log *without, const struct mismatch_log *with,
+			   struct mismatch_log *unclear);

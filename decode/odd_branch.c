@@ -61,10 +61,10 @@ void odd_branch_note(struct pt_flow *flow, const struct block *block, uint64_t i
 	flow->odd_branches += is_return && is_elsewhere(flow, ip);
 	is_odd = is_odd_target(flow, block, ip) || (is_return && is_needless(flow, ip));
 	flow->odd_branches += is_odd;
-	if (is_odd && flow->where.trail)
-		patch_trail_note(flow->where.trail,
-				 (struct trail_event){
-					 .kind = TRAIL_ODD,
+	if (is_odd && flow->where.log)
+		mismatch_log_add(flow->where.log,
+				 (struct mismatch){
+					 .kind = MISMATCH_ODD,
 					 .position = pt_cursor_position(&flow->cursor),
 					 .time = flow->clock.now,
 					 .from = block->ip,

@@ -5,5 +5,5 @@
 #include "decode/pt_flow.h"
 
 /** Look at the target of an indirect branch or return, at the end of `block`, that a TIP told;
- * where it is odd, count it in the flow and note it in its trail. */
+ * where it is odd, count it in the flow and note it in its log. */
 void odd_branch_note(struct pt_flow *flow, const struct block *block, uint64_t ip);

@@ -10,31 +10,31 @@ enum { SYMBOLS_COST = 4096 }; /* in instructions, of going through all symbols *
 static const uint8_t nop2[] = { 0x66, 0x90 }, nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
 
 /* A direct jump or call of 2 or 5 bytes. */
-static void write_branch(struct patch_option *option, const struct insn *insn, uint8_t opcode)
+static void write_branch(struct patch_form *form, const struct insn *insn, uint8_t opcode)
 {
-	uint64_t distance = option->to - insn_next(insn);
+	uint64_t distance = form->to - insn_next(insn);
 
-	option->bytes[0] = opcode;
-	memcpy(option->bytes + 1, &distance, option->size - 1u);
+	form->bytes[0] = opcode;
+	memcpy(form->bytes + 1, &distance, form->size - 1u);
 }
 
 /* A jump label: what goes to the next instruction is a NOP. */
-static void add_label(struct patch_options *options, const struct insn *insn, uint64_t to,
+static void add_label(struct patch_forms *forms, const struct insn *insn, uint64_t to,
 		      unsigned unlikely)
 {
-	struct patch_option *option = &options->items[options->count++];
+	struct patch_form *form = &forms->items[forms->count++];
 
-	*option = (struct patch_option){ .to = to,
-					 .size = insn->length,
-					 .unlikely = (uint8_t)unlikely };
+	*form = (struct patch_form){ .to = to,
+				     .size = insn->length,
+				     .unlikely = (uint8_t)unlikely };
 	if (to != insn_next(insn))
-		write_branch(option, insn, insn->length == 2 ? 0xeb : 0xe9);
+		write_branch(form, insn, insn->length == 2 ? 0xeb : 0xe9);
 	else
-		memcpy(option->bytes, insn->length == 2 ? nop2 : nop5, insn->length);
+		memcpy(form->bytes, insn->length == 2 ? nop2 : nop5, insn->length);
 }
 
 static void add_labels(struct machine *machine, const struct insn *insn, uint64_t time_ns,
-		       struct patch_options *ret)
+		       struct patch_forms *ret)
 {
 	struct label_targets targets;
 	/* with a second copy, a label must have changed twice to be as before */
@@ -42,7 +42,7 @@ static void add_labels(struct machine *machine, const struct insn *insn, uint64_
 
 	label_targets_find(machine, insn, time_ns, &targets);
 	ret->looked_at += targets.looked_at;
-	for (unsigned i = 0; i < targets.count && ret->count < PATCH_OPTIONS_MAX; i++)
+	for (unsigned i = 0; i < targets.count && ret->count < PATCH_FORMS_MAX; i++)
 		add_label(ret, insn, targets.items[i],
 			  i < targets.back_count   ? least
 			  : i < targets.dead_count ? least + 1
@@ -51,9 +51,9 @@ static void add_labels(struct machine *machine, const struct insn *insn, uint64_
 
 /* Returns whether a later copy differs. */
 static bool add_later(struct machine *machine, const struct insn *insn, uint64_t time_ns,
-		      struct patch_options *ret)
+		      struct patch_forms *ret)
 {
-	struct patch_option *option = &ret->items[ret->count];
+	struct patch_form *form = &ret->items[ret->count];
 	struct insn later;
 	struct bytes bytes;
 
@@ -62,10 +62,10 @@ static bool add_later(struct machine *machine, const struct insn *insn, uint64_t
 		return false;
 	if (insn_read(bytes.data, bytes.size, insn->ip, 64, &later))
 		return true;
-	*option = (struct patch_option){ .size = later.length, .is_known = true };
-	memcpy(option->bytes, later.bytes, later.length);
-	option->to = later.class == INSN_JMP || later.class == INSN_CALL ? later.target
-									 : insn_next(&later);
+	*form = (struct patch_form){ .size = later.length, .is_known = true };
+	memcpy(form->bytes, later.bytes, later.length);
+	form->to = later.class == INSN_JMP || later.class == INSN_CALL ? later.target
+								       : insn_next(&later);
 	ret->count++;
 	return true;
 }
@@ -103,9 +103,9 @@ static const char *tracepoint_of(const char *callee)
 
 /* A probe, if there is a function of that name. */
 static void add_probe(struct machine *machine, const struct insn *insn, const char *prefix,
-		      const char *class, const char *suffix, struct patch_options *ret)
+		      const char *class, const char *suffix, struct patch_forms *ret)
 {
-	struct patch_option *option = &ret->items[ret->count];
+	struct patch_form *form = &ret->items[ret->count];
 	char name[128];
 	uint64_t to;
 
@@ -113,17 +113,17 @@ static void add_probe(struct machine *machine, const struct insn *insn, const ch
 		return;
 	to = machine_symbol_address(machine, name);
 	ret->looked_at += SYMBOLS_COST;
-	if (!to || ret->count == PATCH_OPTIONS_MAX)
+	if (!to || ret->count == PATCH_FORMS_MAX)
 		return;
-	*option = (struct patch_option){ .to = to, .size = insn->length };
-	write_branch(option, insn, insn->bytes[0]);
+	*form = (struct patch_form){ .to = to, .size = insn->length };
+	write_branch(form, insn, insn->bytes[0]);
 	ret->count++;
 }
 
 /* The only probe of a tracepoint is called directly. It is the one of its class, which has its name
  * or one like it. */
 static void add_probes(struct machine *machine, const struct insn *insn, const char *tracepoint,
-		       struct patch_options *ret)
+		       struct patch_forms *ret)
 {
 	static const char *const prefixes[] = { "trace_event_raw_event_", "perf_trace_" };
 	static const char *const suffixes[] = { "", "_template", "_class" };
@@ -135,7 +135,7 @@ static void add_probes(struct machine *machine, const struct insn *insn, const c
 
 /* A call of which kernels make another. */
 static void add_calls(struct machine *machine, const struct insn *insn, uint64_t time_ns,
-		      struct patch_options *ret)
+		      struct patch_forms *ret)
 {
 	const char *callee = function_at(machine, insn->target, time_ns);
 	const char *tracepoint = tracepoint_of(callee);
@@ -151,14 +151,14 @@ static bool is_call(const struct insn *insn)
 	return insn->class == INSN_CALL && insn->length == 5;
 }
 
-bool patch_options_may_be(struct machine *machine, const struct insn *insn, uint64_t time_ns)
+bool patch_forms_may_be(struct machine *machine, const struct insn *insn, uint64_t time_ns)
 {
 	return label_targets_is_label(insn) || is_call(insn) ||
 	       machine_later_code(machine, insn->ip, insn->length, time_ns).size;
 }
 
-void patch_options_find(struct machine *machine, const struct insn *insn, uint64_t time_ns,
-			struct patch_options *ret)
+void patch_forms_find(struct machine *machine, const struct insn *insn, uint64_t time_ns,
+		      struct patch_forms *ret)
 {
 	ret->count = ret->looked_at = 0;
 	if (add_later(machine, insn, time_ns, ret))

@@ -1,29 +1,29 @@
-/* How an instruction of a kernel may read that was changed after its code was copied: as in a later
- * copy, where there is one that differs; otherwise by what kernels change while they run. */
+/* The other forms that an instruction of a kernel may have been patched to since it was copied: the
+ * one in a later copy that differs, else those that kernels make while they run. */
 #pragma once
 
 #include "decode/pt_flow.h"
 
 enum {
-	PATCH_OPTIONS_MAX = 24,
-	PATCH_IMPROBABLE = 16, /* targets that others reach too; those that lead nowhere: 1 each */
+	PATCH_FORMS_MAX = 24,
+	PATCH_IMPROBABLE = 16, /* `unlikely` of a target that other code reaches, too */
 };
 
-struct patch_options {
-	struct patch_option {
+struct patch_forms {
+	struct patch_form {
 		uint64_t to;
 		uint8_t bytes[INSN_MAX_SIZE];
 		uint8_t size;
-		uint8_t unlikely;   /* 0: what code tells speaks for it */
-		bool is_known;      /* a later copy has it so */
-	} items[PATCH_OPTIONS_MAX]; /* the likeliest first */
+		uint8_t unlikely; /* 0: the code around speaks for it; the more, the less likely */
+		bool is_known;    /* a later copy has it */
+	} items[PATCH_FORMS_MAX]; /* the likeliest first */
 	unsigned count;
-	unsigned looked_at; /* instructions, what it cost */
+	unsigned looked_at; /* instructions read to find them */
 };
 
-/** Whether it is worth asking patch_options_find() about an instruction. */
-bool patch_options_may_be(struct machine *machine, const struct insn *insn, uint64_t time_ns);
+/** Whether it is worth asking patch_forms_find() about an instruction. */
+bool patch_forms_may_be(struct machine *machine, const struct insn *insn, uint64_t time_ns);
 
-/** Find how an instruction may read otherwise; none: there is no reason why it should. */
-void patch_options_find(struct machine *machine, const struct insn *insn, uint64_t time_ns,
-			struct patch_options *ret);
+/** Find the other forms of an instruction; none where there is no reason for any. */
+void patch_forms_find(struct machine *machine, const struct insn *insn, uint64_t time_ns,
+		      struct patch_forms *ret);

@@ -14,113 +14,114 @@ enum {
 	LEAST_BYTES = 64 << 10,   /* of each */
 	SEGMENT_BYTES = 64 << 10, /* of trace, at least */
 	INSNS_MAX = 1 << 29,      /* followed in all, about */
-	CANDIDATES = 64,
-	TRIED = 20,           /* of them at a time */
-	FAILED_MAX = 6,       /* times that nothing is learned */
-	LEAST_GAIN = 5,       /* places that a patch explains: more than chance does */
-	AGAINST = 16,         /* for so many that it explains one may speak against it, */
-	AGAINST_AT_LAST = 64, /* or for so many, when the others are known, */
-	ODD = 8,              /* or another one by odd branches only */
-	KNOWN_GAIN = 2,       /* of one that a later copy has */
-	LIMITED_GAIN = 20,    /* the same where it was not so all the time */
-	LEARNED_MAX = 4,      /* times that what was learned before is looked at again */
-	HOPELESS = 1000,      /* more places at odds than before, whatever the time */
+	HYPOTHESES = 64,          /* kept */
+	TRIED = 20,               /* of them in one round */
+	FAILED_MAX = 6,           /* rounds that end without a patch */
+	LEAST_GAIN = 5,           /* places that a patch must explain: more than chance does; */
+	KNOWN_GAIN = 2,           /* one that a later copy has; */
+	LIMITED_GAIN = 20,        /* one that was in force for a part of the time only */
+	AGAINST = 16,             /* places that it explains, for each one against it; */
+	AGAINST_AT_LAST = 64,     /* the same in the check at the end; */
+	ODD = 8,                  /* the same for each one with odd branches only */
+	LEARNED_MAX = 4,          /* times that all patches are checked */
+	HOPELESS = 1000, /* mismatches more than before: a patch that need not be compared */
 };
 
-struct candidate {
-	struct patch_idea idea;
-	unsigned times; /* that it explained something, this time */
-	int64_t gain; /* places that it explains, less those that it does not; 0: it will not do */
-	bool is_hopeless; /* another explains as much, or what is known by now speaks against it */
+struct hypothesis {
+	struct patch_candidate candidate;
+	unsigned times; /* that it was found in this round */
+	int64_t gain; /* places that it explains, less those against it; 0: it is not good enough */
+	bool is_hopeless; /* a rival explains as much, or the check spoke against it */
 };
 
-struct course {
-	struct patch_lessons *lessons;
+struct work {
+	struct patch_inference *inference;
 	struct code code;
 	struct flow_patches known;
-	struct candidate items[CANDIDATES];
+	struct hypothesis items[HYPOTHESES];
 	unsigned count;
 	struct pt_flow flow;
 	struct flow_batch batch;
-	struct patch_ideas ideas;
-	struct patch_trail without, with;
-	struct patch_trail unclear; /* what several patches explain */
-	uint64_t insns;             /* that may still be followed */
+	struct patch_candidates candidates;
+	struct mismatch_log without, with;
+	struct mismatch_log unclear; /* what several patches explain */
+	uint64_t insns;              /* that may still be followed */
 };
 
-void patch_lessons_init(struct patch_lessons *lessons, const struct pt_config *config,
-			const struct machines *machines, const struct pt_offsets *offsets)
+void patch_inference_init(struct patch_inference *inference, const struct pt_config *config,
+			  const struct machines *machines, const struct pt_offsets *offsets)
 {
-	*lessons = (struct patch_lessons){ .config = config,
-					   .machines = machines,
-					   .offsets = *offsets };
-	(void)pthread_mutex_init(&lessons->lock, NULL);
+	*inference = (struct patch_inference){ .config = config,
+					       .machines = machines,
+					       .offsets = *offsets };
+	(void)pthread_mutex_init(&inference->lock, NULL);
 }
 
-int patch_lessons_add(struct patch_lessons *lessons, const struct aux_queue *queue,
-		      const struct flow_code *where)
+int patch_inference_add(struct patch_inference *inference, const struct aux_queue *queue,
+			const struct flow_code *where)
 {
-	struct lesson_source source = { queue, *where };
+	struct inference_source source = { queue, *where };
 
-	return vec_push(&lessons->sources, source) ? 0 : -PTVM_NO_MEMORY;
+	return vec_push(&inference->sources, source) ? 0 : -PTVM_NO_MEMORY;
 }
 
-void patch_lessons_free(struct patch_lessons *lessons)
+void patch_inference_free(struct patch_inference *inference)
 {
-	if (!lessons->config)
+	if (!inference->config)
 		return;
-	vec_free(&lessons->sources);
-	(void)pthread_mutex_destroy(&lessons->lock);
+	vec_free(&inference->sources);
+	(void)pthread_mutex_destroy(&inference->lock);
 }
 
 /* One run through the sample, with the patches that are known. */
 struct pass {
-	struct course *course;
-	struct patch_trail *trail; /* of it */
-	bool is_asking;            /* what might explain the disagreements, too */
-	size_t most;               /* events; with more, it need not come to the end */
+	struct work *work;
+	struct mismatch_log *log; /* of it */
+	bool is_asking;           /* what might explain the disagreements, too */
+	size_t most;              /* events; with more, it need not come to the end */
 };
 
-static void run_segment(const struct pass *pass, const struct lesson_source *source,
+static void run_segment(const struct pass *pass, const struct inference_source *source,
 			const struct pt_segment *segment)
 {
-	struct course *course = pass->course;
+	struct work *work = pass->work;
 	struct flow_code where = source->where;
-	struct pt_flow *flow = &course->flow;
+	struct pt_flow *flow = &work->flow;
 	int r = 0;
 
-	where.code = &course->code;
-	where.lessons = NULL;
-	where.ideas = pass->is_asking ? &course->ideas : NULL;
-	where.trail = pass->trail;
-	patch_trail_note(pass->trail, (struct trail_event){ .kind = TRAIL_BEGIN,
-							    .position = segment->from,
-							    .time = segment->clock.now });
-	pt_flow_init(flow, segment, course->lessons->config, &where, true);
+	where.code = &work->code;
+	where.inference = NULL;
+	where.candidates = pass->is_asking ? &work->candidates : NULL;
+	where.log = pass->log;
+	mismatch_log_add(pass->log, (struct mismatch){ .kind = MISMATCH_FOUND,
+						       .position = segment->from,
+						       .time = segment->clock.now });
+	pt_flow_init(flow, segment, work->inference->config, &where, true);
 	if (!pass->is_asking)
 		flow->patches.work = 0;
-	memcpy(flow->patches.items, course->known.items, sizeof(flow->patches.items));
-	flow->patches.count = course->known.count;
-	course->batch.room = FLOW_BATCH;
+	memcpy(flow->patches.items, work->known.items, sizeof(flow->patches.items));
+	flow->patches.count = work->known.count;
+	work->batch.room = FLOW_BATCH;
 	while (!r) {
-		r = pt_flow_run(flow, &course->batch);
-		if (!code_is_full(&course->code))
+		r = pt_flow_run(flow, &work->batch);
+		if (!code_is_full(&work->code))
 			continue;
 		flow->block = NULL;
-		code_trim(&course->code);
+		code_trim(&work->code);
 	}
-	course->insns -= flow->insns < course->insns ? flow->insns : course->insns;
+	work->insns -= flow->insns < work->insns ? flow->insns : work->insns;
 }
 
 /* The first `bytes` of a queue, about. */
-static void run_source(const struct pass *pass, const struct lesson_source *source, uint64_t bytes)
+static void run_source(const struct pass *pass, const struct inference_source *source,
+		       uint64_t bytes)
 {
-	const struct patch_lessons *lessons = pass->course->lessons;
+	const struct patch_inference *inference = pass->work->inference;
 	struct pt_segment segment;
 	struct pt_walk walk;
 
-	pt_walk_init(&walk, source->queue, lessons->config, &lessons->offsets, SEGMENT_BYTES);
-	while (bytes && pass->trail->count <= pass->most && !pt_walk_next(&walk, &segment)) {
+	pt_walk_init(&walk, source->queue, inference->config, &inference->offsets, SEGMENT_BYTES);
+	while (bytes && pass->log->count <= pass->most && !pt_walk_next(&walk, &segment)) {
 		uint64_t size = segment.to - segment.from;
 
 		run_segment(pass, source, &segment);
@@ -130,193 +131,195 @@ static void run_source(const struct pass *pass, const struct lesson_source *sour
 
 static void run_sample(const struct pass *pass)
 {
-	const struct patch_lessons *lessons = pass->course->lessons;
-	size_t count = lessons->sources.count;
+	const struct patch_inference *inference = pass->work->inference;
+	size_t count = inference->sources.count;
 	uint64_t bytes = SAMPLE_BYTES / (count ? count : 1);
 
 	if (bytes < LEAST_BYTES)
 		bytes = LEAST_BYTES;
-	patch_trail_clear(pass->trail);
-	for (size_t i = 0; i < count && pass->trail->count <= pass->most; i++) {
-		pass->trail->source = (uint32_t)i;
-		run_source(pass, &lessons->sources.items[i], bytes);
+	mismatch_log_clear(pass->log);
+	for (size_t i = 0; i < count && pass->log->count <= pass->most; i++) {
+		pass->log->source = (uint32_t)i;
+		run_source(pass, &inference->sources.items[i], bytes);
 	}
 }
 
 /* See where packets and code disagree with the patches that are known, and with `is_asking` what
  * might explain it. */
-static void run_without(struct course *course, bool is_asking)
+static void run_without(struct work *work, bool is_asking)
 {
-	run_sample(&(struct pass){ course, &course->without, is_asking, SIZE_MAX });
+	run_sample(&(struct pass){ work, &work->without, is_asking, SIZE_MAX });
 }
 
-static struct candidate *find_candidate(struct course *course, const struct flow_patch *patch)
+static struct hypothesis *find_hypothesis(struct work *work, const struct flow_patch *patch)
 {
-	for (unsigned i = 0; i < course->count; i++) {
-		if (flow_patch_is_same(&course->items[i].idea.patch, patch))
-			return &course->items[i];
+	for (unsigned i = 0; i < work->count; i++) {
+		if (flow_patch_is_same(&work->items[i].candidate.patch, patch))
+			return &work->items[i];
 	}
 	return NULL;
 }
 
 static int compare(const void *a, const void *b)
 {
-	const struct candidate *left = a, *right = b;
+	const struct hypothesis *left = a, *right = b;
 
 	if (left->times != right->times)
 		return left->times > right->times ? -1 : 1;
-	if (left->idea.is_known != right->idea.is_known)
-		return left->idea.is_known ? -1 : 1;
-	return (left->idea.unlikely > right->idea.unlikely) -
-	       (left->idea.unlikely < right->idea.unlikely);
+	if (left->candidate.is_known != right->candidate.is_known)
+		return left->candidate.is_known ? -1 : 1;
+	return (left->candidate.unlikely > right->candidate.unlikely) -
+	       (left->candidate.unlikely < right->candidate.unlikely);
 }
 
-/* Ask what might explain the disagreements there are. */
-static void gather(struct course *course)
+/* Count how often each candidate of the last pass was found. */
+static void gather(struct work *work)
 {
-	for (unsigned i = 0; i < course->count; i++)
-		course->items[i].times = 0;
-	for (unsigned i = 0; i < course->ideas.count; i++) {
-		const struct patch_idea *idea = &course->ideas.items[i];
-		struct candidate *candidate = find_candidate(course, &idea->patch);
+	for (unsigned i = 0; i < work->count; i++)
+		work->items[i].times = 0;
+	for (unsigned i = 0; i < work->candidates.count; i++) {
+		const struct patch_candidate *candidate = &work->candidates.items[i];
+		struct hypothesis *hypothesis = find_hypothesis(work, &candidate->patch);
 
-		if (!candidate && course->count < CANDIDATES) {
-			candidate = &course->items[course->count++];
-			*candidate = (struct candidate){ .idea = *idea };
+		if (!hypothesis && work->count < HYPOTHESES) {
+			hypothesis = &work->items[work->count++];
+			*hypothesis = (struct hypothesis){ .candidate = *candidate };
 		}
-		if (candidate)
-			candidate->times++;
+		if (hypothesis)
+			hypothesis->times++;
 	}
-	qsort(course->items, course->count, sizeof(*course->items), compare);
+	qsort(work->items, work->count, sizeof(*work->items), compare);
 }
 
-/* How the sample speaks of one more patch, beside what is in `course->without`. */
-static struct trail_verdict try_patch(struct course *course, const struct flow_patch *patch)
+/* Compare the sample with one more patch with that in `work->without`. */
+static struct mismatch_verdict try_patch(struct work *work, const struct flow_patch *patch)
 {
-	struct flow_patches *known = &course->known;
-	size_t most = 2 * course->without.count + HOPELESS;
-	struct trail_verdict verdict;
+	struct flow_patches *known = &work->known;
+	size_t most = 2 * work->without.count + HOPELESS;
+	struct mismatch_verdict verdict;
 
 	known->items[known->count] = *patch;
 	known->items[known->count].since = 0;
 	known->items[known->count++].until = UINT64_MAX;
-	run_sample(&(struct pass){ course, &course->with, false, most });
+	run_sample(&(struct pass){ work, &work->with, false, most });
 	known->count--;
-	if (course->with.count > most ||
-	    patch_trail_compare(&course->without, &course->with, &course->unclear, &verdict))
-		verdict = (struct trail_verdict){ 0 };
+	if (work->with.count > most ||
+	    mismatch_log_compare(&work->without, &work->with, &work->unclear, &verdict))
+		verdict = (struct mismatch_verdict){ 0 };
 	return verdict;
 }
 
-static bool is_good(const struct trail_verdict *verdict, const struct patch_idea *idea,
+static bool is_good(const struct mismatch_verdict *verdict, const struct patch_candidate *candidate,
 		    unsigned against)
 {
 	bool is_limited = verdict->since || verdict->until != UINT64_MAX;
-	unsigned least = idea->is_known ? KNOWN_GAIN : is_limited ? LIMITED_GAIN : LEAST_GAIN;
+	unsigned least = candidate->is_known ? KNOWN_GAIN : is_limited ? LIMITED_GAIN : LEAST_GAIN;
 
 	return verdict->gone >= least && verdict->against <= verdict->gone / against &&
 	       verdict->odd <= verdict->gone / ODD;
 }
 
 /* Below 0: more speaks for `a`. */
-static int compare_gains(const struct candidate *a, const struct candidate *b)
+static int compare_gains(const struct hypothesis *a, const struct hypothesis *b)
 {
 	if (a->gain != b->gain)
 		return a->gain > b->gain ? -1 : 1;
-	if (a->idea.is_known != b->idea.is_known)
-		return a->idea.is_known ? -1 : 1;
-	return (a->idea.unlikely > b->idea.unlikely) - (a->idea.unlikely < b->idea.unlikely);
+	if (a->candidate.is_known != b->candidate.is_known)
+		return a->candidate.is_known ? -1 : 1;
+	return (a->candidate.unlikely > b->candidate.unlikely) -
+	       (a->candidate.unlikely < b->candidate.unlikely);
 }
 
-/* See what speaks for a candidate. Returns whether it might be right. */
-static bool weigh(struct course *course, struct candidate *candidate)
+/* Try a hypothesis on the sample. Returns whether it may be right. */
+static bool weigh(struct work *work, struct hypothesis *hypothesis)
 {
-	struct flow_patch *patch = &candidate->idea.patch;
-	struct trail_verdict verdict = try_patch(course, patch);
+	struct flow_patch *patch = &hypothesis->candidate.patch;
+	struct mismatch_verdict verdict = try_patch(work, patch);
 
-	if (!is_good(&verdict, &candidate->idea, AGAINST))
+	if (!is_good(&verdict, &hypothesis->candidate, AGAINST))
 		return false;
-	candidate->gain = (int64_t)verdict.gone - verdict.against - verdict.odd;
+	hypothesis->gain = (int64_t)verdict.gone - verdict.against - verdict.odd;
 	patch->since = verdict.since;
 	patch->until = verdict.until;
 	return true;
 }
 
-/* Several do equally well, so that none of them is known to be right, nor what explains less of the
- * same. */
-static void give_up(struct course *course, const struct candidate *best)
+/* Several hypotheses do equally well: none of them is taken, and what they explain counts no more
+ * for others. */
+static void give_up(struct work *work, const struct hypothesis *best)
 {
-	for (unsigned i = 0; i < course->count; i++)
-		course->items[i].is_hopeless |=
-			course->items[i].gain && !compare_gains(&course->items[i], best);
-	(void)try_patch(course, &best->idea.patch);
-	patch_trail_note_gone(&course->without, &course->with, &course->unclear);
+	for (unsigned i = 0; i < work->count; i++)
+		work->items[i].is_hopeless |=
+			work->items[i].gain && !compare_gains(&work->items[i], best);
+	(void)try_patch(work, &best->candidate.patch);
+	mismatch_log_add_gone(&work->without, &work->with, &work->unclear);
 }
 
-/* The candidate for which most speaks, if that is clear; NULL when there is none. */
-static struct candidate *choose(struct course *course)
+/* The best hypothesis, if there is one and no rival is as good; NULL otherwise. */
+static struct hypothesis *choose(struct work *work)
 {
-	struct candidate *best = NULL;
+	struct hypothesis *best = NULL;
 	unsigned tried = 0;
 	bool is_tied = false;
 
-	for (unsigned i = 0; i < course->count && tried < TRIED && course->insns; i++) {
-		struct candidate *candidate = &course->items[i];
+	for (unsigned i = 0; i < work->count && tried < TRIED && work->insns; i++) {
+		struct hypothesis *hypothesis = &work->items[i];
 		int order;
 
-		candidate->gain = 0;
-		if (candidate->is_hopeless || !candidate->times)
+		hypothesis->gain = 0;
+		if (hypothesis->is_hopeless || !hypothesis->times)
 			continue;
 		tried++;
-		if (!weigh(course, candidate))
+		if (!weigh(work, hypothesis))
 			continue;
-		order = best ? compare_gains(candidate, best) : -1;
+		order = best ? compare_gains(hypothesis, best) : -1;
 		is_tied = !order || (is_tied && order > 0);
 		if (order <= 0)
-			best = candidate;
+			best = hypothesis;
 	}
 	if (is_tied)
-		give_up(course, best);
+		give_up(work, best);
 	return is_tied ? NULL : best;
 }
 
-static void learn(struct course *course)
+static void learn(struct work *work)
 {
 	unsigned failed = 0;
 
-	while (failed < FAILED_MAX && course->insns && course->known.count < FLOW_PATCHES - 1) {
-		struct candidate *best;
+	while (failed < FAILED_MAX && work->insns && work->known.count < FLOW_PATCHES - 1) {
+		struct hypothesis *best;
 
-		course->ideas.count = course->ideas.asked = 0;
-		run_without(course, true);
-		if (!course->ideas.asked)
+		work->candidates.count = work->candidates.asked = 0;
+		run_without(work, true);
+		if (!work->candidates.asked)
 			return;
-		gather(course);
-		best = choose(course);
+		gather(work);
+		best = choose(work);
 		if (best)
-			course->known.items[course->known.count++] = best->idea.patch;
+			work->known.items[work->known.count++] = best->candidate.patch;
 		else
 			failed++;
 	}
 }
 
-/* What is right goes on being right when the others are known. Returns whether all was. */
-static bool check(struct course *course)
+/* A right patch is also right beside all others that are known: drop those that are not. Returns
+ * whether none was dropped. */
+static bool check(struct work *work)
 {
-	struct flow_patches *known = &course->known;
+	struct flow_patches *known = &work->known;
 	unsigned count = known->count;
 
 	for (unsigned i = 0; i < count; i++) {
 		struct flow_patch patch = known->items[0];
-		struct trail_verdict verdict;
-		struct candidate *candidate = find_candidate(course, &patch);
+		struct mismatch_verdict verdict;
+		struct hypothesis *hypothesis = find_hypothesis(work, &patch);
 
 		known->count--;
 		memmove(known->items, known->items + 1, known->count * sizeof(*known->items));
-		run_without(course, false);
-		verdict = try_patch(course, &patch);
-		if (!is_good(&verdict, &candidate->idea, AGAINST_AT_LAST)) {
-			candidate->is_hopeless = true;
+		run_without(work, false);
+		verdict = try_patch(work, &patch);
+		if (!is_good(&verdict, &hypothesis->candidate, AGAINST_AT_LAST)) {
+			hypothesis->is_hopeless = true;
 			continue;
 		}
 		patch.since = verdict.since;
@@ -326,48 +329,48 @@ static bool check(struct course *course)
 	return known->count == count;
 }
 
-static void take_course(struct patch_lessons *lessons)
+static void infer(struct patch_inference *inference)
 {
-	struct course *course = calloc(1, sizeof(*course));
+	struct work *work = calloc(1, sizeof(*work));
 
-	if (!course)
+	if (!work)
 		return;
-	course->lessons = lessons;
-	course->insns = INSNS_MAX;
-	code_init(&course->code, lessons->machines);
+	work->inference = inference;
+	work->insns = INSNS_MAX;
+	code_init(&work->code, inference->machines);
 	for (unsigned i = 0; i < LEARNED_MAX; i++) {
-		learn(course);
-		if (check(course))
+		learn(work);
+		if (check(work))
 			break;
 	}
-	memcpy(lessons->patches.items, course->known.items, sizeof(course->known.items));
-	lessons->patches.count = course->known.count;
-	patch_trail_free(&course->without);
-	patch_trail_free(&course->with);
-	patch_trail_free(&course->unclear);
-	code_free(&course->code);
-	free(course);
+	memcpy(inference->patches.items, work->known.items, sizeof(work->known.items));
+	inference->patches.count = work->known.count;
+	mismatch_log_free(&work->without);
+	mismatch_log_free(&work->with);
+	mismatch_log_free(&work->unclear);
+	code_free(&work->code);
+	free(work);
 }
 
-const struct flow_patches *patch_lessons_get(struct patch_lessons *lessons)
+const struct flow_patches *patch_inference_get(struct patch_inference *inference)
 {
-	(void)pthread_mutex_lock(&lessons->lock);
-	if (!lessons->is_done)
-		take_course(lessons);
-	lessons->is_done = true;
-	(void)pthread_mutex_unlock(&lessons->lock);
-	return &lessons->patches;
+	(void)pthread_mutex_lock(&inference->lock);
+	if (!inference->is_done)
+		infer(inference);
+	inference->is_done = true;
+	(void)pthread_mutex_unlock(&inference->lock);
+	return &inference->patches;
 }
 
-bool patch_lessons_apply(struct flow_run *run, const struct flow_mark *mark)
+bool patch_inference_apply(struct flow_run *run, const struct flow_mark *mark)
 {
 	struct pt_flow *flow = run->flow;
 	const struct flow_patches *patches;
 
-	if (!flow->where.lessons || flow->is_taught)
+	if (!flow->where.inference || flow->is_informed)
 		return false;
-	flow->is_taught = true;
-	patches = patch_lessons_get(flow->where.lessons);
+	flow->is_informed = true;
+	patches = patch_inference_get(flow->where.inference);
 	if (!patches->count)
 		return false;
 	flow->disagrees = false;

@@ -1,7 +1,7 @@
-/* What a stretch of all queues teaches about changed code, for every segment alike: which
- * instructions are others than in the copy, and at what time. One disagreement often has several
- * explanations; of many, only the right one explains all and is never in the way. Learned when
- * first needed, and whoever asks gets the same. */
+/* Infers from a sample, the beginning of every queue, which instructions of kernels were patched
+ * since they were copied, and from when to when. A single disagreement of packets and code has
+ * often several explanations; over many, only the right one explains all and is never contradicted.
+ * This is done when first needed, and every segment gets the same result. */
 #pragma once
 
 #include <pthread.h>
@@ -12,17 +12,17 @@
 #include "decode/pt_offsets.h"
 
 /** A queue, and where its flow finds code (without `code`). */
-struct lesson_source {
+struct inference_source {
 	const struct aux_queue *queue;
 	struct flow_code where;
 };
 
-struct patch_lessons {
+struct patch_inference {
 	const struct pt_config *config;
 	const struct machines *machines;
 	struct pt_offsets offsets;
 	struct {
-		struct lesson_source *items;
+		struct inference_source *items;
 		size_t count, room;
 	} sources;
 	pthread_mutex_t lock;
@@ -31,21 +31,21 @@ struct patch_lessons {
 };
 
 /** Begin without sources; `config` and `machines` are borrowed. */
-void patch_lessons_init(struct patch_lessons *lessons, const struct pt_config *config,
-			const struct machines *machines, const struct pt_offsets *offsets);
+void patch_inference_init(struct patch_inference *inference, const struct pt_config *config,
+			  const struct machines *machines, const struct pt_offsets *offsets);
 
-/** Add a queue to learn from (borrowed). Returns 0 or -PTVM_NO_MEMORY. */
-int patch_lessons_add(struct patch_lessons *lessons, const struct aux_queue *queue,
-		      const struct flow_code *where);
+/** Add a queue (borrowed) to the sample. Returns 0 or -PTVM_NO_MEMORY. */
+int patch_inference_add(struct patch_inference *inference, const struct aux_queue *queue,
+			const struct flow_code *where);
 
 /** Free everything; accepts zeroes. */
-void patch_lessons_free(struct patch_lessons *lessons);
+void patch_inference_free(struct patch_inference *inference);
 
-/** What there is to learn; any thread may ask, the first one waits for it. */
-const struct flow_patches *patch_lessons_get(struct patch_lessons *lessons);
+/** The patches; any thread may ask, the first one infers them and the others wait. */
+const struct flow_patches *patch_inference_get(struct patch_inference *inference);
 
 /**
- * Packets and code disagree: go back to the mark with what the lessons say, if that is something
- * and the flow has not heard of it yet.
+ * Packets and code disagree: go back to the mark with the inferred patches in force. Returns false,
+ * and does nothing, where there are none or the flow has them already.
  */
-bool patch_lessons_apply(struct flow_run *run, const struct flow_mark *mark);
+bool patch_inference_apply(struct flow_run *run, const struct flow_mark *mark);

@@ -1,8 +1,9 @@
-/* The search tries labels in the other form from an address that a packet told, and sees how far
- * the packets agree. Agreeing with the next few says little: each address that is told puts the
- * flow right, whatever led there. What counts is how far it is to the next disagreement, since a
- * label that is changed is come by again, in other company; and that nothing else explains as
- * much. A patch is taken when all explanations that reach as far as the best have it. */
+/* From an address that a packet told, the search follows the code with sites in their other form,
+ * and sees how far packets and code agree. To agree with the next few packets says little, since
+ * every address that is told puts the flow right, whatever led there. What counts is how far it is
+ * to the next disagreement (a patched site is passed again, by other ways), and that nothing else
+ * explains as much: a patch is taken if all explanations have it that reach as far as the best one.
+ */
 #include "decode/patch_search.h"
 
 #include <stdlib.h>
@@ -14,20 +15,20 @@
 
 enum {
 	BASES = 16,  /* told addresses to go back to */
-	SITES = 64,  /* tried for one of them */
-	DEPTH = 2,   /* labels changed between two told addresses */
-	ROUNDS = 6,  /* disagreements on the way that are explained with others */
-	KEPT = 16,   /* attempts, the best */
-	PARENTS = 2, /* of them that are gone on with */
-	TOLD = 12,   /* addresses that must be told until the next disagreement, if there is one */
-	VISITS = 3,  /* to a label that may lead elsewhere too, which all agree */
+	SITES = 64,  /* tried from one of them */
+	DEPTH = 2,   /* sites patched between two told addresses */
+	ROUNDS = 6,  /* further disagreements that are explained by more patches */
+	KEPT = 16,   /* the best attempts */
+	PARENTS = 2, /* those of them that more patches are added to */
+	TOLD = 12,   /* addresses that packets must tell before the next disagreement, if any */
+	VISITS = 3,  /* to a site whose form is not the likeliest, all of which must agree */
 	WINDOW_BYTES = 2048, /* of trace in which agreement is looked for */
 	TRIAL_STEPS = 16384,
-	CACHED = 512,          /* instructions whose options are known */
+	CACHED = 512,          /* instructions whose forms are known */
 	SEARCH_WORK = 1 << 17, /* instructions, about */
 };
 
-/* A jump label that the flow passed. */
+/* An instruction that the flow passed and that may have been patched. */
 struct site {
 	struct block *block;
 	unsigned index;
@@ -38,12 +39,12 @@ struct sites {
 	unsigned count;
 };
 
-/* Labels in other forms, and what came of it. */
+/* Sites in other forms, and what came of it. */
 struct attempt {
 	struct flow_patches patches;
 	uint64_t reach;  /* behind the packet that disagrees next; UINT64_MAX: none in the window */
 	uint32_t told;   /* addresses from the disagreement up to there */
-	uint32_t visits; /* to labels that it changes */
+	uint32_t visits; /* to sites that it patches */
 	uint32_t odd;    /* branches that programs seldom make */
 	uint32_t unlikely; /* targets that are not the likeliest */
 	bool is_known;     /* the last of them is as a later copy has it */
@@ -57,7 +58,7 @@ struct attempts {
 struct cached {
 	const struct machine *machine;
 	uint64_t ip;
-	struct patch_options options;
+	struct patch_forms forms;
 };
 
 struct search {
@@ -83,7 +84,7 @@ static void begin(struct search *search, const struct pt_flow *from)
 	search->flow = *from;
 	search->flow.block = NULL;
 	search->flow.is_trial = true;
-	search->flow.where.trail = NULL;
+	search->flow.where.log = NULL;
 	search->flow.gaps_only = false;
 	search->flow.gap_block = NULL;
 	search->flow.patches = search->patches;
@@ -264,23 +265,23 @@ static uint64_t time_of(const struct pt_flow *flow)
 	return time_conv_ns(&flow->config->conv, flow->clock.now);
 }
 
-/* How an instruction may read otherwise. */
-static const struct patch_options *options_of(struct search *search, struct machine *machine,
-					      const struct insn *insn, const struct pt_flow *base)
+/* The other forms of an instruction; where it is patched already, that it is as copied again. */
+static const struct patch_forms *forms_of(struct search *search, struct machine *machine,
+					  const struct insn *insn, const struct pt_flow *base)
 {
 	/* one that was changed before has changed back */
-	static const struct patch_options as_copied = { .count = 1 };
+	static const struct patch_forms as_copied = { .count = 1 };
 	struct cached *cached = &search->cache[(insn->ip ^ insn->ip >> 9) % CACHED];
 
 	if (flow_patch_find(&search->patches, machine, insn->ip, base))
 		return &as_copied;
 	if (cached->machine == machine && cached->ip == insn->ip)
-		return &cached->options;
+		return &cached->forms;
 	cached->machine = machine;
 	cached->ip = insn->ip;
-	patch_options_find(machine, insn, time_of(base), &cached->options);
-	charge(search, cached->options.looked_at / 4);
-	return &cached->options;
+	patch_forms_find(machine, insn, time_of(base), &cached->forms);
+	charge(search, cached->forms.looked_at / 4);
+	return &cached->forms;
 }
 
 static bool is_decided(const struct search *search, const struct machine *machine, uint64_t ip)
@@ -310,14 +311,14 @@ static void collect_block(struct search *search, const struct pt_flow *base, str
 	for (unsigned i = insns; i-- > 0 && ret->count < SITES;) {
 		const struct insn *insn = &block->insns[i];
 
-		if (patch_options_may_be(machine, insn, time_of(base)) &&
-		    !is_listed(ret, insn->ip) && !is_decided(search, machine, insn->ip) &&
-		    options_of(search, machine, insn, base)->count)
+		if (patch_forms_may_be(machine, insn, time_of(base)) && !is_listed(ret, insn->ip) &&
+		    !is_decided(search, machine, insn->ip) &&
+		    forms_of(search, machine, insn, base)->count)
 			ret->items[ret->count++] = (struct site){ block, i };
 	}
 }
 
-/* The labels that the trial came by, the last first. */
+/* The sites that the trial passed, the last first. */
 static void collect(struct search *search, const struct pt_flow *base, struct sites *ret)
 {
 	struct block *last = search->flow.gap_block;
@@ -340,24 +341,24 @@ static void try_site(struct search *search, const struct site *site, const struc
 {
 	const struct insn *insn = &site->block->insns[site->index];
 	struct machine *machine = site->block->space->machine;
-	struct patch_options options = *options_of(search, machine, insn, base);
+	struct patch_forms forms = *forms_of(search, machine, insn, base);
 	struct flow_patches *patches = &search->patches;
 
-	for (unsigned i = 0; i < options.count && search->work; i++) {
-		const struct patch_option *option = &options.items[i];
+	for (unsigned i = 0; i < forms.count && search->work; i++) {
+		const struct patch_form *form = &forms.items[i];
 		struct flow_patch *patch = &patches->items[patches->count++];
 
 		*patch = (struct flow_patch){ .machine = machine,
 					      .site = insn->ip,
-					      .to = option->to,
-					      .size = option->size,
+					      .to = form->to,
+					      .size = form->size,
 					      .from = base->addresses,
 					      .until = UINT64_MAX };
-		memcpy(patch->bytes, option->bytes, sizeof(patch->bytes));
-		search->unlikely += option->unlikely;
-		search->is_known = option->is_known;
+		memcpy(patch->bytes, form->bytes, sizeof(patch->bytes));
+		search->unlikely += form->unlikely;
+		search->is_known = form->is_known;
 		try_from(search, base, depth - 1);
-		search->unlikely -= option->unlikely;
+		search->unlikely -= form->unlikely;
 		patches->count--;
 	}
 }
@@ -470,28 +471,28 @@ static bool search_from(struct search *search, struct pt_flow *flow, struct flow
 	return found;
 }
 
-/* Not about the same place again and again: others may have other reasons. */
-static bool may_ask(struct patch_ideas *ideas, uint64_t ip)
+/* Not about one place again and again: others may have other reasons. */
+static bool may_ask(struct patch_candidates *candidates, uint64_t ip)
 {
 	unsigned i = 0;
 
-	while (i < ideas->place_count && ideas->places[i].ip != ip)
+	while (i < candidates->place_count && candidates->places[i].ip != ip)
 		i++;
 	if (i == PATCH_PLACES)
 		return false;
-	ideas->place_count += i == ideas->place_count;
-	ideas->places[i].ip = ip;
-	return ideas->places[i].asked++ < PATCH_ASKED;
+	candidates->place_count += i == candidates->place_count;
+	candidates->places[i].ip = ip;
+	return candidates->places[i].asked++ < PATCH_ASKED;
 }
 
-/* What alone reaches further, until so many disagreements have been asked about. */
-static void note_ideas(struct search *search, struct pt_flow *flow, struct flow_mark *mark,
-		       struct patch_ideas *ideas)
+/* Add the single patches that reach further, until enough disagreements were searched. */
+static void note_candidates(struct search *search, struct pt_flow *flow, struct flow_mark *mark,
+			    struct patch_candidates *candidates)
 {
-	if (ideas->asked == PATCH_ASKED_MAX ||
-	    !may_ask(ideas, flow->gap_block ? flow->gap_block->ip : 0))
+	if (candidates->asked == PATCH_ASKED_MAX ||
+	    !may_ask(candidates, flow->gap_block ? flow->gap_block->ip : 0))
 		return;
-	ideas->asked++;
+	candidates->asked++;
 	search->start = mark->flow;
 	search->window = pt_cursor_position(&flow->cursor) + WINDOW_BYTES;
 	search->work = SEARCH_WORK;
@@ -500,14 +501,14 @@ static void note_ideas(struct search *search, struct pt_flow *flow, struct flow_
 	if (!replay(search))
 		return;
 	try_from(search, &search->bases[0], 1);
-	for (unsigned i = 0; i < search->found.count && ideas->count < PATCH_IDEAS; i++) {
+	for (unsigned i = 0; i < search->found.count && candidates->count < PATCH_CANDIDATES; i++) {
 		const struct attempt *attempt = &search->found.items[i];
-		struct patch_idea *idea = &ideas->items[ideas->count++];
+		struct patch_candidate *candidate = &candidates->items[candidates->count++];
 
-		idea->patch = attempt->patches.items[flow->patches.count];
-		idea->patch.from = 0;
-		idea->unlikely = attempt->unlikely;
-		idea->is_known = attempt->is_known;
+		candidate->patch = attempt->patches.items[flow->patches.count];
+		candidate->patch.from = 0;
+		candidate->unlikely = attempt->unlikely;
+		candidate->is_known = attempt->is_known;
 	}
 }
 
@@ -523,8 +524,8 @@ bool patch_search(struct flow_run *run, struct flow_mark *mark)
 		search = calloc(1, sizeof(*search));
 		best = calloc(1, sizeof(*best));
 	}
-	if (search && best && flow->where.ideas)
-		note_ideas(search, flow, mark, flow->where.ideas);
+	if (search && best && flow->where.candidates)
+		note_candidates(search, flow, mark, flow->where.candidates);
 	else if (search && best)
 		found = search_from(search, flow, mark, best);
 	if (found)

@@ -1,24 +1,24 @@
-/* Finding which instructions have changed, where packets and code disagree. Not for others than
- * pt_flow. */
+/* Finds the patches by which packets and code agree again, at one disagreement. Internal to the
+ * flow. */
 #pragma once
 
 #include "decode/flow_mark.h"
 #include "decode/patch_forms.h"
 
 enum {
-	PATCH_IDEAS = 256,
-	PATCH_PLACES = 128,   /* whose disagreements are asked about, */
-	PATCH_ASKED = 3,      /* so often for each at most */
-	PATCH_ASKED_MAX = 12, /* and for all together before they are looked at */
+	PATCH_CANDIDATES = 256,
+	PATCH_PLACES = 128,   /* blocks whose disagreements are searched, */
+	PATCH_ASKED = 3,      /* so often each, at most, */
+	PATCH_ASKED_MAX = 12, /* and so often all together */
 };
 
-/** Patches each of which explains some disagreement. */
-struct patch_ideas {
-	struct patch_idea {
+/** Patches that each explain some disagreement, gathered over a sample. */
+struct patch_candidates {
+	struct patch_candidate {
 		struct flow_patch patch;
-		unsigned unlikely; /* 0: what code tells speaks for it */
-		bool is_known;     /* a later copy has it so */
-	} items[PATCH_IDEAS];
+		unsigned unlikely; /* as in struct patch_form */
+		bool is_known;
+	} items[PATCH_CANDIDATES];
 	unsigned count, asked;
 	struct {
 		uint64_t ip; /* of the block that disagreed */
@@ -28,10 +28,10 @@ struct patch_ideas {
 };
 
 /**
- * Packets and code disagree: find the patches by which they do not.
+ * Packets and code disagree: find the patches by which they agree.
  *
  * Returns true with the flow and its batch back at the mark and the patches in force; or false with
- * the mark set anew, the disagreement stays. The search is bounded, per segment. A flow whose code
- * wants `ideas` gets those and no patches.
+ * the mark set anew: the disagreement stays. The work is bounded for each segment. With
+ * `flow->where.candidates` what is found is only added to those.
  */
 bool patch_search(struct flow_run *run, struct flow_mark *mark);

@@ -539,12 +539,12 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 		uint32_t addresses;
 		int r;
 
-		if (!flow->quick && !flow->where.trail && flow_run_fast(&run, until))
+		if (!flow->quick && !flow->where.log && flow_run_fast(&run, until))
 			return 0;
 		addresses = flow->addresses;
 		r = flow_next(&run);
 		if (flow->disagrees &&
-		    (patch_lessons_apply(&run, &mark) || patch_search(&run, &mark)))
+		    (patch_inference_apply(&run, &mark) || patch_search(&run, &mark)))
 			continue;
 		if (r)
 			return r;

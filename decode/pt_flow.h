@@ -88,36 +88,37 @@ struct flow_batch {
 	uint32_t context_count;
 };
 
-struct patch_lessons;
-struct patch_ideas;
-struct patch_trail;
+struct patch_inference;
+struct patch_candidates;
+struct mismatch_log;
 
 /** Where the flow finds code: shared read-only knowledge, and its thread's own cache. */
 struct flow_code {
 	struct code *code;
 	const struct switch_entry *switches; /* of the queue's CPU, in order of time */
 	size_t switch_count;
-	int32_t pid;                   /* of a per-thread queue; -1: by the switches */
-	struct patch_lessons *lessons; /* what other segments teach; NULL: nothing */
-	struct patch_ideas
-		*ideas; /* where disagreements are asked about; NULL: they are searched */
-	struct patch_trail *trail; /* where they are noted, and odd branches; NULL: nowhere */
+	int32_t pid; /* of a per-thread queue; -1: by the switches */
+	/* For kernel code that was patched; see flow_patch.h. */
+	struct patch_inference *inference;   /* of all queues; NULL: none */
+	struct patch_candidates *candidates; /* where what may explain a mismatch is gathered;
+					      * NULL: it is patched */
+	struct mismatch_log *log;            /* where mismatches are noted; NULL: nowhere */
 };
 
 enum { FLOW_PATCHES = 64 };
 
-/** Code found changed since it was copied (flow_patch.h), in the order of time. */
+/** Code found patched since it was copied (flow_patch.h), in order of time. */
 struct flow_patches {
 	uint32_t count;
-	const struct code *code; /* where they are known to be sites */
-	uint64_t work;           /* instructions that may still be tried in search of more */
+	const struct code *code; /* that knows their sites */
+	uint64_t work;           /* instructions that may still be followed in search of more */
 	struct flow_patch {
 		const struct machine *machine;
-		uint64_t site; /* of an instruction */
-		uint64_t to;   /* it leads there; 0: as the copied code has it */
-		uint8_t bytes[INSN_MAX_SIZE], size; /* that it has */
-		uint32_t from;                      /* since so many addresses had been told, */
-		uint64_t since, until; /* in [since, until) of the clock, 0 and UINT64_MAX always */
+		uint64_t site;                      /* address of the instruction */
+		uint64_t to;                        /* where it leads; 0: it is as copied again */
+		uint8_t bytes[INSN_MAX_SIZE], size; /* of the instruction */
+		uint32_t from;         /* in force once packets told so many addresses, */
+		uint64_t since, until; /* and at times in [since, until) */
 	} items[FLOW_PATCHES];         /* the last, see flow_mark_set() */
 };
 
@@ -160,7 +161,7 @@ struct pt_flow {
 	bool overflowed;   /* between OVF and the packet that says where */
 	uint64_t returns[RETURN_STACK];
 	uint32_t return_top, return_count;
-	bool is_taught;             /* by lessons, once */
+	bool is_informed;           /* it has the inferred patches */
 	bool disagrees;             /* packets and code, just now */
 	bool is_trial;              /* of jump labels: blocks are looked at each time */
 	struct pt_packet fup_event; /* the event that the next FUP belongs to; kind PT_BAD: none */

@@ -394,8 +394,8 @@ static int init_lane(struct team *team, struct lane *lane, const struct aux_queu
 		lane->where.switches =
 			sideband_switches(print->sideband, queue->cpu, &lane->where.switch_count);
 	printer_init(&lane->printer, print, queue, &lane->where);
-	lane->where.lessons = &team->lessons;
-	return patch_lessons_add(&team->lessons, queue, &lane->where);
+	lane->where.inference = &team->inference;
+	return patch_inference_add(&team->inference, queue, &lane->where);
 }
 
 /* With many lanes each has fewer jobs, and at last shorter text. */
@@ -440,7 +440,7 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 	if (!team->lanes || timeline_init(&team->timeline, room, print, output) ||
 	    pt_offsets_learn(queues, count, print->pt, &print->mapping, &offsets))
 		return -PTVM_NO_MEMORY;
-	patch_lessons_init(&team->lessons, print->pt, print->machines, &offsets);
+	patch_inference_init(&team->inference, print->pt, print->machines, &offsets);
 	for (size_t i = 0; i < count; i++) {
 		struct lane *lane = &team->lanes[team->lane_count];
 
@@ -467,7 +467,7 @@ void team_free(struct team *team)
 	free(team->lanes);
 	chunk_list_free(&team->chunks);
 	timeline_free(&team->timeline);
-	patch_lessons_free(&team->lessons);
+	patch_inference_free(&team->inference);
 	pthread_cond_destroy(&team->work);
 	pthread_mutex_destroy(&team->lock);
 }

@@ -49,7 +49,7 @@ struct team {
 	/* of segments that are done */
 	uint64_t gaps[GAP_KINDS], insns, corrections, translated;
 	struct label_list labels;
-	struct patch_lessons lessons;
+	struct patch_inference inference;
 };
 
 /** What came of it. */

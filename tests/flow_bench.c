@@ -172,14 +172,14 @@ static void decode_segment(const struct pt_segment *segment, const struct pt_con
 }
 
 static void decode(const struct aux_queue *queue, const struct pt_config *config,
-		   const struct machines *machines, uint64_t min_size, struct patch_ideas *ideas,
-		   struct bench_list *ret)
+		   const struct machines *machines, uint64_t min_size,
+		   struct patch_candidates *candidates, struct bench_list *ret)
 {
 	struct flow_batch *batch = malloc(sizeof(*batch));
 	struct pt_segment segment;
 	struct pt_walk walk;
 	struct code code;
-	struct flow_code where = { .code = &code, .pid = 0, .ideas = ideas };
+	struct flow_code where = { .code = &code, .pid = 0, .candidates = candidates };
 
 	if (!batch)
 		abort();
@@ -251,9 +251,9 @@ void bench_decode_as_copied(const struct aux_queue *queue, const struct pt_confi
 			    const struct machines *machines, uint64_t min_size,
 			    struct bench_list *ret)
 {
-	struct patch_ideas ideas = { .asked = PATCH_ASKED_MAX };
+	struct patch_candidates candidates = { .asked = PATCH_ASKED_MAX };
 
-	decode(queue, config, machines, min_size, &ideas, ret);
+	decode(queue, config, machines, min_size, &candidates, ret);
 }
 
 void bench_list_free(struct bench_list *list)

@@ -50,10 +50,10 @@ static void make(struct fixture *fixture, const char *insn)
 	add_symbol(fixture, 0, "function");
 }
 
-static struct patch_options find(struct fixture *fixture)
+static struct patch_forms find(struct fixture *fixture)
 {
 	struct machine *machine = fixture->machines.host;
-	struct patch_options ret;
+	struct patch_forms ret;
 	struct insn insn;
 
 	assert_int_equal(symbols_finish(&machine->symbols, true), 0);
@@ -61,110 +61,110 @@ static struct patch_options find(struct fixture *fixture)
 					(struct bytes){ fixture->later, SIZE }),
 			 0);
 	assert_int_equal(insn_read(fixture->code + SITE, SIZE - SITE, base + SITE, 64, &insn), 0);
-	patch_options_find(machine, &insn, 0, &ret);
-	assert_true(!ret.count || patch_options_may_be(machine, &insn, 0));
+	patch_forms_find(machine, &insn, 0, &ret);
+	assert_true(!ret.count || patch_forms_may_be(machine, &insn, 0));
 	machines_free(&fixture->machines);
 	return ret;
 }
 
-static void assert_option(const struct patch_options *options, unsigned index, size_t to,
+static void assert_option(const struct patch_forms *forms, unsigned index, size_t to,
 			  const char *bytes)
 {
-	assert_true(index < options->count);
-	assert_int_equal(options->items[index].to, base + to);
-	assert_int_equal(options->items[index].size, 5);
-	assert_memory_equal(options->items[index].bytes, bytes, 5);
+	assert_true(index < forms->count);
+	assert_int_equal(forms->items[index].to, base + to);
+	assert_int_equal(forms->items[index].size, 5);
+	assert_memory_equal(forms->items[index].bytes, bytes, 5);
 }
 
 static void a_label_may_be_a_jump(void **state)
 {
-	struct patch_options options;
+	struct patch_forms forms;
 	struct fixture fixture;
 
 	make(&fixture, "\x0f\x1f\x44\0\0");
-	options = find(&fixture);
-	assert_int_equal(options.count, 1);
-	assert_option(&options, 0, APART, "\xe9\x19\0\0\0");
-	assert_int_equal(options.items[0].unlikely, 0);
-	assert_false(options.items[0].is_known);
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 1);
+	assert_option(&forms, 0, APART, "\xe9\x19\0\0\0");
+	assert_int_equal(forms.items[0].unlikely, 0);
+	assert_false(forms.items[0].is_known);
 }
 
 static void a_call_of_ftrace_may_be_a_nop(void **state)
 {
-	struct patch_options options;
+	struct patch_forms forms;
 	struct fixture fixture;
 
 	make(&fixture, "\xe8\x39\0\0\0");
 	add_symbol(&fixture, CALLEE, "ftrace_regs_caller");
-	options = find(&fixture);
-	assert_int_equal(options.count, 1);
-	assert_option(&options, 0, NEXT, "\x0f\x1f\x44\0\0");
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 1);
+	assert_option(&forms, 0, NEXT, "\x0f\x1f\x44\0\0");
 }
 
 static void a_tracepoint_calls_its_only_probe(void **state)
 {
-	struct patch_options options;
+	struct patch_forms forms;
 	struct fixture fixture;
 
 	make(&fixture, "\xe8\x39\0\0\0");
 	add_symbol(&fixture, CALLEE, "__traceiter_sched_switch");
 	add_symbol(&fixture, PROBE, "perf_trace_sched_switch");
 	add_symbol(&fixture, OTHER, "perf_trace_sched_wakeup");
-	options = find(&fixture);
-	assert_int_equal(options.count, 1);
-	assert_option(&options, 0, PROBE, "\xe8\x79\0\0\0");
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 1);
+	assert_option(&forms, 0, PROBE, "\xe8\x79\0\0\0");
 }
 
 static void a_trampoline_jumps_to_it(void **state)
 {
-	struct patch_options options;
+	struct patch_forms forms;
 	struct fixture fixture;
 
 	make(&fixture, "\xe8\x39\0\0\0");
 	add_symbol(&fixture, CALLEE, "__SCT__tp_func_sched_wakeup");
 	add_symbol(&fixture, PROBE, "trace_event_raw_event_sched_wakeup_template");
-	options = find(&fixture);
-	assert_int_equal(options.count, 1);
-	assert_option(&options, 0, PROBE, "\xe8\x79\0\0\0");
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 1);
+	assert_option(&forms, 0, PROBE, "\xe8\x79\0\0\0");
 }
 
 static void other_calls_are_what_they_are(void **state)
 {
-	struct patch_options options;
+	struct patch_forms forms;
 	struct fixture fixture;
 
 	make(&fixture, "\xe8\x39\0\0\0");
 	add_symbol(&fixture, CALLEE, "schedule");
-	options = find(&fixture);
-	assert_int_equal(options.count, 0);
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 0);
 }
 
 /* Even if that is another instruction altogether; and nothing else is tried then. */
 static void a_later_copy_is_asked_first(void **state)
 {
-	struct patch_options options;
+	struct patch_forms forms;
 	struct fixture fixture;
 
 	make(&fixture, "\xe8\x39\0\0\0");
 	add_symbol(&fixture, CALLEE, "ftrace_caller");
 	memcpy(fixture.later + SITE, "\xc3\xcc\xcc\xcc\xcc", 5);
-	options = find(&fixture);
-	assert_int_equal(options.count, 1);
-	assert_int_equal(options.items[0].size, 1);
-	assert_int_equal(options.items[0].bytes[0], 0xc3);
-	assert_true(options.items[0].is_known);
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 1);
+	assert_int_equal(forms.items[0].size, 1);
+	assert_int_equal(forms.items[0].bytes[0], 0xc3);
+	assert_true(forms.items[0].is_known);
 }
 
 static void with_a_later_copy_other_calls_are_no_guess(void **state)
 {
-	struct patch_options options;
+	struct patch_forms forms;
 	struct fixture fixture;
 
 	make(&fixture, "\xe8\x39\0\0\0");
 	add_symbol(&fixture, CALLEE, "ftrace_caller");
 	fixture.later[SIZE - 1] = 0;
-	options = find(&fixture);
-	assert_int_equal(options.count, 0);
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 0);
 }
 
 int main(void)

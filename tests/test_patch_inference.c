@@ -46,7 +46,7 @@ static struct learned learn(const struct sim_options *options)
 	struct pt_offsets offsets = { 0 };
 	struct bench_queue queue = { 0 };
 	const struct flow_patches *patches;
-	struct patch_lessons lessons;
+	struct patch_inference inference;
 	struct machines machines;
 	struct learned ret = { 0 };
 	struct sim_vm vm;
@@ -54,16 +54,16 @@ static struct learned learn(const struct sim_options *options)
 	sim_vm_run(options, &vm);
 	assert_true(bench_machines(&vm, &machines));
 	bench_queue_add(&queue, vm.pt.out.data, vm.pt.out.size, false);
-	patch_lessons_init(&lessons, &config, &machines, &offsets);
-	assert_int_equal(patch_lessons_add(&lessons, &queue.queue, &where), 0);
-	patches = patch_lessons_get(&lessons);
+	patch_inference_init(&inference, &config, &machines, &offsets);
+	assert_int_equal(patch_inference_add(&inference, &queue.queue, &where), 0);
+	patches = patch_inference_get(&inference);
 	ret.count = patches->count;
 	for (unsigned i = 0; i < ret.count; i++)
 		ret.wrong += !is_so(&vm.machines[patches->items[i].machine != machines.host].kernel,
 				    &patches->items[i]);
-	assert_ptr_equal(patch_lessons_get(&lessons), patches);
+	assert_ptr_equal(patch_inference_get(&inference), patches);
 	assert_int_equal(patches->count, ret.count);
-	patch_lessons_free(&lessons);
+	patch_inference_free(&inference);
 	bench_queue_free(&queue);
 	machines_free(&machines);
 	sim_vm_free(&vm);

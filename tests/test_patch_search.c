@@ -101,7 +101,7 @@ static void disagree(struct bench *bench)
 struct found {
 	struct flow_patches patches;
 	uint32_t gaps;
-	unsigned ideas;
+	unsigned candidates;
 };
 
 static void load(struct bench *bench, struct machines *machines)
@@ -117,7 +117,7 @@ static void load(struct bench *bench, struct machines *machines)
 }
 
 /* `work`: instructions that may be tried; UINT64_MAX: as many as usual. */
-static struct found decode(struct bench *bench, struct patch_ideas *ideas, uint64_t work)
+static struct found decode(struct bench *bench, struct patch_candidates *candidates, uint64_t work)
 {
 	static struct flow_batch batch;
 	static struct pt_flow flow;
@@ -127,7 +127,7 @@ static struct found decode(struct bench *bench, struct patch_ideas *ideas, uint6
 	struct machines machines;
 	struct pt_walk walk;
 	struct code code;
-	struct flow_code where = { .code = &code, .pid = 0, .ideas = ideas };
+	struct flow_code where = { .code = &code, .pid = 0, .candidates = candidates };
 	struct found ret;
 
 	pt_put_ip(&bench->trace, PT_TIP_PGD, 0, 0);
@@ -142,7 +142,7 @@ static struct found decode(struct bench *bench, struct patch_ideas *ideas, uint6
 	batch.room = FLOW_BATCH;
 	while (!pt_flow_run(&flow, &batch))
 		;
-	ret = (struct found){ .gaps = flow.gaps, .ideas = ideas ? ideas->count : 0 };
+	ret = (struct found){ .gaps = flow.gaps, .candidates = candidates ? candidates->count : 0 };
 	ret.patches.count = flow.patches.count;
 	memcpy(ret.patches.items, flow.patches.items, sizeof(ret.patches.items));
 	code_free(&code);
@@ -261,21 +261,21 @@ static void the_search_is_bounded(void **state)
 	assert_none(&found);
 }
 
-/* Whoever asks for ideas gets all that explain something, and no patch. */
+/* Whoever asks for candidates gets all that explain something, and no patch. */
 static void ideas_are_all_that_reach_further(void **state)
 {
-	static struct patch_ideas ideas;
+	static struct patch_candidates candidates;
 	struct bench bench;
 	struct found found;
 
 	make(&bench, true);
 	jump(&bench, 6);
-	found = decode(&bench, &ideas, UINT64_MAX);
+	found = decode(&bench, &candidates, UINT64_MAX);
 	assert_none(&found);
-	assert_true(found.ideas >= 2);
-	assert_true(ideas.asked > 0);
-	for (unsigned i = 0; i < ideas.count; i++)
-		assert_int_equal(ideas.items[i].patch.from, 0);
+	assert_true(found.candidates >= 2);
+	assert_true(candidates.asked > 0);
+	for (unsigned i = 0; i < candidates.count; i++)
+		assert_int_equal(candidates.items[i].patch.from, 0);
 }
 
 /* What a later copy has is no guess, however seldom it is met, and may be a call. */
