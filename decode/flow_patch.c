@@ -53,6 +53,18 @@ bool flow_patch_is_possible(const struct block *block)
 	return block->ip >> 63 && block->space->machine && block->space->bits == 64;
 }
 
+/* A loop may come by as often as it likes: what it makes of conditional branches proves nothing
+ * until a packet tells where that led. */
+static void note_visit(struct pt_flow *flow, const struct flow_patch *patch)
+{
+	bool is_watched = patch >= flow->patches.items + flow->patch_watched;
+
+	if (!is_watched || (flow->patch_visits && flow->patch_visited == flow->addresses))
+		return;
+	flow->patch_visits++;
+	flow->patch_visited = flow->addresses;
+}
+
 struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 {
 	if (!flow_patch_is_possible(block))
@@ -62,9 +74,10 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 
 		patch = flow_patch_find(&flow->patches, block->space->machine, block->insns[i].ip,
 					flow);
-		flow->patch_visits += patch && patch >= flow->patches.items + flow->patch_watched;
-		if (patch)
-			return block_variant(flow->where.code, block, i, patch->bytes, patch->size);
+		if (!patch)
+			continue;
+		note_visit(flow, patch);
+		return block_variant(flow->where.code, block, i, patch->bytes, patch->size);
 	}
 	return block;
 }

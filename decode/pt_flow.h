@@ -149,7 +149,8 @@ struct pt_flow {
 	uint32_t addresses;      /* told by packets so far */
 	uint32_t gaps;           /* so far */
 	struct block *gap_block; /* where the last was, not all of which ran; for the moment only */
-	uint32_t patch_watched, patch_visits; /* so often were patches from this one on met */
+	uint32_t patch_watched, patch_visits; /* so often were patches from this one on met, */
+	uint32_t patch_visited;               /* at another count of addresses than this each */
 	uint32_t odd_branches;                /* of a trial: those that programs seldom make */
 	/* 1: no code is looked at, what packets have no address of is left out; 2: nothing but
 	 * what PSB+ groups state */

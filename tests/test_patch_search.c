@@ -17,6 +17,7 @@ enum {
 	SECOND = 7,    /* another one, or one of the 64-bit instructions' fillers */
 	JUMPED = 0x40, /* where a label leads that is a jump, */
 	SHARED = 0x44, /* or where others come by too */
+	ROUND = 0x60,  /* or into a loop */
 	LEAF = 0x100,
 };
 
@@ -234,6 +235,21 @@ static void what_soon_disagrees_again_is_refused(void **state)
 	assert_int_equal(found.gaps, 1);
 }
 
+/* A wrong turn into a loop takes any conditional branches, until an address is told. */
+static void what_only_goes_round_is_refused(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	/* jne 0; jne 0; jmp 0 */
+	put(&bench, ROUND, "\x75\x9e\x75\x9c\xeb\x9a", 6);
+	for (unsigned i = 0; i < 200; i++)
+		tnt(&bench, i % 3 == 0);
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_none(&found);
+}
+
 static void what_has_no_label_is_left(void **state)
 {
 	struct bench bench;
@@ -314,6 +330,7 @@ int main(void)
 		cmocka_unit_test(a_target_that_others_reach_is_not_taken),
 		cmocka_unit_test(two_that_explain_as_much_are_both_refused),
 		cmocka_unit_test(what_soon_disagrees_again_is_refused),
+		cmocka_unit_test(what_only_goes_round_is_refused),
 		cmocka_unit_test(what_has_no_label_is_left),
 		cmocka_unit_test(the_search_is_bounded),
 		cmocka_unit_test(ideas_are_all_that_reach_further),
