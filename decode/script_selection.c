@@ -117,7 +117,20 @@ static bool make_word(const struct kind *kind, const struct prefix_owner *owner,
 	return true;
 }
 
-/* Every record says whose thread it is of. */
+/* Every record says whose thread it is of, and so do traces of threads. */
+static struct prefix_owner owner_at(const struct perf_data *data, size_t i)
+{
+	const struct perf_record *record;
+	const struct aux_queue *queue;
+
+	if (i >= data->records.count) {
+		queue = &data->queues.items[i - data->records.count];
+		return (struct prefix_owner){ queue->pid, queue->tid, UINT64_MAX };
+	}
+	record = &data->records.items[i];
+	return (struct prefix_owner){ record->pid, record->time ? record->tid : -1, record->time };
+}
+
 static bool explain_threads(const struct script *script, struct kind *kind, struct text *text)
 {
 	const struct perf_data *data = &script->data;
@@ -125,12 +138,11 @@ static bool explain_threads(const struct script *script, struct kind *kind, stru
 
 	kind->only.data = data;
 	kind->only.sideband = script->sideband;
-	for (size_t i = 0; i < data->records.count; i++) {
-		const struct perf_record *record = &data->records.items[i];
-		struct prefix_owner owner = { record->pid, record->tid, record->time };
+	for (size_t i = 0; i < data->records.count + data->queues.count; i++) {
+		struct prefix_owner owner = owner_at(data, i);
 		char word[WORD_BYTES];
 
-		if (!record->time || record->tid < 0)
+		if (owner.tid < 0)
 			continue;
 		owner.comm = sideband_comm(script->sideband, owner.tid, owner.time_ns);
 		if (prefix_is_wanted(&kind->only, &owner))
