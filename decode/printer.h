@@ -140,7 +140,7 @@ struct printer {
 	struct text event_data; /* words for the event to come */
 	bool have_context;      /* the context was told, not made up */
 	uint64_t gaps[GAP_KINDS];
-	uint64_t skip; /* events still to be left out (--itrace=s) */
+	uint64_t skip;      /* events still to be left out (--itrace=s) */
 	size_t next_record; /* that may be a sample whose origin is wanted */
 	uint64_t record_ns; /* its time, or before it; UINT64_MAX: none is wanted */
 	uint64_t lines;

@@ -30,7 +30,8 @@ struct record_lines {
 	uint64_t time_ns; /* of the present one; UINT64_MAX when there is none */
 };
 
-/** Go to the first record that may be a line. Returns 0 or -PTVM_NO_MEMORY; record_lines_free() in any case. */
+/** Go to the first record that may be a line. Returns 0 or -PTVM_NO_MEMORY; record_lines_free() in
+ * any case. */
 int record_lines_init(struct record_lines *lines, const struct print_config *config);
 
 /** Go to the next one. */
