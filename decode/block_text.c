@@ -2,8 +2,8 @@
 
 #include <Zydis/Zydis.h>
 
+#include "decode/fields.h"
 #include "decode/sample_flags.h"
-#include "decode/script_options.h"
 
 void symbol_text(struct text *text, const struct symbol_view *view, uint32_t fields)
 {

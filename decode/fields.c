@@ -1,7 +1,8 @@
 /* The argument of -F: a list of fields, or changes to the fields there would be. */
-#include <string.h>
+#include "decode/fields.h"
 
-#include "decode/script_options.h"
+#include <stdbool.h>
+#include <string.h>
 
 /* The kinds of events that a list may be for; lines made of the trace are of two of perf's. */
 static const struct list_kind {

@@ -6,12 +6,12 @@
  * that `bc` is calls alone. A flag that takes away wins over the same flag that adds, wherever they
  * stand.
  */
+#include "decode/itrace.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "decode/script_options.h"
 
 enum { DEFAULT_PERIOD_NS = 100000 };
 

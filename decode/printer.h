@@ -8,14 +8,17 @@
 
 #include "decode/base/arena.h"
 #include "decode/base/bytes.h"
+#include "decode/base/number_ranges.h"
 #include "decode/block_text.h"
 #include "decode/call_stack.h"
 #include "decode/chunk.h"
+#include "decode/fields.h"
+#include "decode/itrace.h"
 #include "decode/machine.h"
 #include "decode/pt_flow.h"
-#include "decode/script_options.h"
 #include "decode/sideband.h"
 #include "decode/text.h"
+#include "decode/time_ranges.h"
 
 struct trace_index;
 

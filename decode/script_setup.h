@@ -7,7 +7,6 @@
 #include "decode/perf_data.h"
 #include "decode/printer.h"
 #include "decode/raw_trace.h"
-#include "decode/script_options.h"
 #include "decode/sideband.h"
 #include "decode/trace_index.h"
 

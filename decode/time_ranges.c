@@ -5,12 +5,12 @@
  * With one, it is parts of the recording: N%/I is the I-th slice of N per cent and A%-B% what lies
  * between, both also in lists with commas; N% is the first slice.
  */
+#include "decode/time_ranges.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "decode/script_options.h"
 
 enum { NS_PER_SECOND = 1000000000, FRACTION_DIGITS = 9 };
 

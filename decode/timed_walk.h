@@ -5,7 +5,7 @@
 
 #include "decode/base/bytes.h"
 #include "decode/pt_segment.h"
-#include "decode/script_options.h"
+#include "decode/time_ranges.h"
 #include "decode/trace_points.h"
 
 struct timed_walk {

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "decode/script_options.h"
+#include "decode/fields.h"
 
 enum { BEFORE = FIELD_COMM | FIELD_IP };
 

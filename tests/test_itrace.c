@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/script_options.h"
+#include "decode/itrace.h"
 
 static struct itrace parse(const char *text)
 {
