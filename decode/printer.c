@@ -246,13 +246,20 @@ static void settle_branch(struct printer *printer)
 	printer->branch_block = NULL;
 }
 
+/* Do lines of instructions that are branches have more than can be prepared? */
+static bool has_full_branches(const struct print_config *config)
+{
+	return config->full_insns || config->fields & FIELD_IPC;
+}
+
 /* The last instruction of those that ran, when it is a branch: what it did comes next. */
 static void wait_for_branch(struct printer *printer, struct block *block, unsigned index)
 {
 	const struct print_config *config = printer->config;
 
 	if (config->itrace.instructions &&
-	    (config->full_insns || config->fields & FIELD_FLAGS || !prints_every_insn(config))) {
+	    (has_full_branches(config) || config->fields & FIELD_FLAGS ||
+	     !prints_every_insn(config))) {
 		printer->insns++;
 		printer->branch_period = prints_every_insn(config) ? 1 : sample_due(printer);
 	} else {
@@ -270,7 +277,7 @@ static void pass_condition(struct printer *printer, struct block *block, unsigne
 	const struct print_config *config = printer->config;
 	uint64_t period;
 
-	if (!config->itrace.instructions || !config->full_insns) {
+	if (!config->itrace.instructions || !has_full_branches(config)) {
 		take_insns(printer, block, index, index + 1);
 		return;
 	}

@@ -29,7 +29,7 @@ struct print_config {
 	struct block_style style;
 	bool insn_addr;     /* -F addr was asked for: instructions have it too, not only branches */
 	bool event_period;  /* -F period was asked for: other events have it, too */
-	bool full_insns;    /* lines of instructions have what cannot be prepared: addr, ipc */
+	bool full_insns;    /* lines of instructions have what cannot be prepared: addr, origin */
 	unsigned dso_width; /* of the dso before an indented symbol */
 	bool timeless;      /* the trace has no time: queues are printed one after the other */
 	bool nanoseconds, relative_time, delta_time;

@@ -95,7 +95,7 @@ static int parse_trace(struct script *script, struct ptvm_error *error)
 		print->fields &= ~(uint32_t)FIELD_IPC;
 	print->insn_addr = choice.asked & FIELD_ADDR;
 	print->event_period = choice.asked & FIELD_PERIOD;
-	print->full_insns = print->insn_addr || print->fields & FIELD_IPC || print->itrace.chain ||
+	print->full_insns = print->insn_addr || print->itrace.chain ||
 			    (print->itrace.last_branches && print->fields & FIELD_BRSTACK);
 	return 0;
 }

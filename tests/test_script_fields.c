@@ -142,7 +142,6 @@ static void there_is_no_ipc_where_instructions_are_passed_over(void **state)
 	script.print.itrace.quick = 1;
 	assert_int_equal(script_parse_fields(&script, &error), 0);
 	assert_int_equal(script.print.fields, FIELD_IP);
-	assert_false(script.print.full_insns);
 }
 
 static void options_build_on_one_another(void **state)
