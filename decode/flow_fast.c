@@ -199,6 +199,7 @@ FAST void put_back(struct fast *fast)
 	flow->ip = fast->block->ip;
 	flow->insns += fast->insns;
 	flow->addresses += fast->addresses;
+	flow->told_ip = flow->cursor.last_ip.ip;
 	fast->insns = fast->addresses = 0;
 	flow->idle_blocks = 0;
 	fast->run->batch->count = (uint32_t)(fast->item - fast->run->batch->items);

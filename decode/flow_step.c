@@ -6,6 +6,7 @@
 #include "decode/flow_patch.h"
 #include "decode/mismatch_log.h"
 #include "decode/odd_branch.h"
+#include "decode/replaced_module.h"
 
 void flow_add_time(struct flow_run *run)
 {
@@ -48,6 +49,8 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 	flow_add_time(run);
 	flow_add(run, FLOW_GAP, pt_cursor_position(&flow->cursor))->count = kind;
 	flow_add(run, FLOW_AT, ip);
+	if (kind == GAP_MISMATCH)
+		replaced_module_note(flow);
 	flow->state = FLOW_LOST;
 	flow->gap_block = flow->block;
 	flow->block = NULL;
@@ -127,7 +130,7 @@ static bool look_up(struct flow_run *run)
 		flow_gap(run, GAP_NO_MEMORY, flow->ip);
 		return false;
 	}
-	if (!flow->block->count) {
+	if (!flow->block->count || replaced_module_has(flow, flow->block)) {
 		flow_gap(run, GAP_NO_CODE, flow->ip);
 		return false;
 	}
@@ -172,7 +175,7 @@ static inline void go(struct flow_run *run, struct block *from, unsigned way, ui
 	struct block *to = from->successor[way];
 
 	flow->ip = ip;
-	if (to && to->ip == ip && !flow->is_trial) {
+	if (to && to->ip == ip && !flow->is_trial && !flow->replaced.any) {
 		flow->block = to;
 		return;
 	}

@@ -36,19 +36,29 @@ static bool is_elsewhere(const struct pt_flow *flow, uint64_t ip)
 	return flow->return_count && flow->returns[(flow->return_top - 1) % RETURN_STACK] != ip;
 }
 
+static bool is_in_function(struct machine *machine, uint64_t ip, uint64_t time_ns)
+{
+	struct symbol_view symbol;
+
+	machine_symbol(machine, -1, ip, time_ns, &symbol);
+	return symbol.name && symbol.offset > ENDBR_SIZE;
+}
+
 /* A return goes behind a call; a call goes to where a function begins. */
 static bool is_odd_target(const struct pt_flow *flow, const struct block *block, uint64_t ip)
 {
 	uint64_t time_ns = time_conv_ns(&flow->config->conv, flow->clock.now);
 	struct machine *machine = block->space->machine;
-	struct symbol_view symbol;
 
 	if (block->end == BLOCK_RETURN)
 		return !is_after_call(machine, ip, time_ns);
-	if (block->insns[block->count - 1].class != INSN_CALL_INDIRECT)
-		return false;
-	machine_symbol(machine, -1, ip, time_ns, &symbol);
-	return symbol.name && symbol.offset > ENDBR_SIZE;
+	return block->insns[block->count - 1].class == INSN_CALL_INDIRECT &&
+	       is_in_function(machine, ip, time_ns);
+}
+
+bool odd_branch_is_odd_place(struct machine *machine, uint64_t ip, uint64_t time_ns)
+{
+	return is_in_function(machine, ip, time_ns) && !is_after_call(machine, ip, time_ns);
 }
 
 void odd_branch_note(struct pt_flow *flow, const struct block *block, uint64_t ip)

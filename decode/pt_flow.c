@@ -482,6 +482,7 @@ static int take_next(struct flow_run *run)
 
 	if (pt_cursor_position(&flow->cursor) >= end_of_packets(&flow->segment))
 		return end_segment(flow);
+	flow->told_ip = flow->cursor.last_ip.ip;
 	r = pt_cursor_next(&flow->cursor, &packet);
 	if (r == -PTVM_BAD_PACKET) {
 		bad_packet(run);
@@ -539,7 +540,8 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 		uint32_t addresses;
 		int r;
 
-		if (!flow->quick && !flow->where.log && flow_run_fast(&run, until))
+		if (!flow->quick && !flow->where.log && !flow->replaced.any &&
+		    flow_run_fast(&run, until))
 			return 0;
 		addresses = flow->addresses;
 		r = flow_next(&run);

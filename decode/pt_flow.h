@@ -122,6 +122,19 @@ struct flow_patches {
 	} items[FLOW_PATCHES];         /* the last, see flow_mark_set() */
 };
 
+enum { REPLACED_MODULES = 4 };
+
+/** Modules that may have been replaced since they were copied (replaced_module.h). */
+struct replaced_modules {
+	uint32_t count;
+	bool any; /* of them is known to have been */
+	struct replaced_module {
+		const struct machine *machine;
+		const char *name;
+		uint32_t proofs;
+	} items[REPLACED_MODULES];
+};
+
 enum flow_state {
 	FLOW_LOST,     /* not in sync: at the next IP packet */
 	FLOW_DISABLED, /* packets are off until TIP.PGE */
@@ -147,6 +160,7 @@ struct pt_flow {
 	uint64_t told_time, told_cycles, cycles;
 	uint64_t insns;          /* that ran so far */
 	uint32_t addresses;      /* told by packets so far */
+	uint64_t told_ip;        /* the last of them before the present packet */
 	uint32_t gaps;           /* so far */
 	struct block *gap_block; /* where the last was, not all of which ran; for the moment only */
 	uint32_t patch_watched, patch_visits; /* so often were patches from this one on met, */
@@ -166,6 +180,7 @@ struct pt_flow {
 	bool disagrees;             /* packets and code, just now */
 	bool is_trial;              /* of jump labels: blocks are looked at each time */
 	struct pt_packet fup_event; /* the event that the next FUP belongs to; kind PT_BAD: none */
+	struct replaced_modules replaced;
 	struct flow_patches patches;
 };
 
