@@ -23,13 +23,16 @@ static void check_places(const struct perf_data *data)
 	}
 }
 
-static unsigned sum_of(const struct aux_queue *queue)
+/* Keeps the compiler from leaving out the reads. */
+static volatile unsigned sum;
+
+static unsigned sum_of_ends(const struct aux_queue *queue)
 {
-	unsigned sum = 0;
+	unsigned ends = 0;
 
 	for (size_t i = 0; i < queue->count; i++)
-		sum += queue->spans[i].data[0] + queue->spans[i].data[queue->spans[i].size - 1];
-	return sum;
+		ends += queue->spans[i].data[0] + queue->spans[i].data[queue->spans[i].size - 1];
+	return ends;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -38,7 +41,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct bytes rest = { data, size };
 	struct perf_data recording = { 0 };
 	struct sideband *sideband = NULL;
-	volatile unsigned sum = 0;
 	struct fake_tree tree;
 
 	fake_tree_init(&tree);
@@ -50,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!perf_data_open(tree.path, &recording, NULL)) {
 		check_places(&recording);
 		for (size_t i = 0; i < recording.queues.count; i++)
-			sum += sum_of(&recording.queues.items[i]);
+			sum += sum_of_ends(&recording.queues.items[i]);
 		if (sideband_build(&recording, &sideband))
 			abort();
 		sideband_free(sideband);

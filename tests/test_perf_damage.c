@@ -47,7 +47,7 @@ static void nothing_is_told_of_a_whole_recording(void **state)
 
 	perf_build_pt(&build, 0, 1);
 	add_comm(&build, 1);
-	perf_build_aux(&build, 0, 0, "traces", 8);
+	perf_build_aux(&build, 0, 0, "a trace", 8);
 	tell(perf_build_file(&build), told);
 	assert_string_equal(told, "");
 	perf_build_free(&build);
@@ -71,7 +71,7 @@ static void damage_is_told_by_its_kind(void **state)
 	add_comm(&build, 1);
 	add_comm(&build, 1);
 	add_comm(&build, 1);
-	perf_build_aux(&build, 0, 0, "traces", 8);
+	perf_build_aux(&build, 0, 0, "a trace", 8);
 	file = perf_build_file(&build);
 	tell(file, told);
 	(void)snprintf(expected, sizeof(expected),
@@ -92,7 +92,7 @@ static void a_file_that_ends_too_early_is_told(void **state)
 
 	perf_build_pt(&build, 0, 1);
 	add_comm(&build, 1);
-	perf_build_aux(&build, 0, 0, "traces", 8);
+	perf_build_aux(&build, 0, 0, "a trace", 8);
 	add_comm(&build, 1);
 	add_comm(&build, 1);
 	file = perf_build_file(&build);
