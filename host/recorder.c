@@ -515,7 +515,7 @@ int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
 		r = drain_losses(&recorder->drain, ret_loss);
 	if (!r)
 		r = write_features(recorder, ret_loss, error);
-	recording_kernels_copy_again(recorder->options, &recorder->kernels);
+	recording_kernels_copy_again(recorder->roots, recorder->options, &recorder->kernels);
 	if (!r)
 		r = end_json(recorder, ret_loss, error);
 	if (!r)

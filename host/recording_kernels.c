@@ -162,17 +162,19 @@ int recording_kernels_copy_host(const struct roots *roots, const struct record_o
 	return copy_one(roots, options, &copying, error);
 }
 
-void recording_kernels_copy_again(const struct record_options *options,
+void recording_kernels_copy_again(const struct roots *roots, const struct record_options *options,
 				  struct recording_kernels *kernels)
 {
 	for (size_t i = 0; i < kernels->count; i++) {
 		struct recorded_kernel *kernel = &kernels->items[i];
 		const struct copying copying = { .kernel = kernel };
 		struct ptvm_error why = { 0 };
+		int r = 0;
 
-		if (!kernel->machine || !kernel->is_copied)
-			continue;
-		if (copy_guest(options, &copying, &why)) {
+		if (kernel->is_copied)
+			r = kernel->machine ? copy_guest(options, &copying, &why)
+					    : copy_host(roots, &copying, &why);
+		if (r) {
 			(void)snprintf(kernel->why, sizeof(kernel->why), "%s", why.message);
 			warn(kernel, " again");
 		}

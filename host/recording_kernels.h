@@ -1,5 +1,5 @@
 /* The kernels that a recording comes with: of the host, and of each guest, copied before the trace
- * begins, and of guests once more when it has ended. */
+ * begins, and once more when it has ended. */
 #pragma once
 
 #include <stdbool.h>
@@ -44,8 +44,9 @@ int recording_kernels_copy_host(const struct roots *roots, const struct record_o
 				const char *recording, struct recording_kernels *kernels,
 				struct ptvm_error *error);
 
-/** Copy guests again, for code that changed meanwhile. What cannot be is told, and left out. */
-void recording_kernels_copy_again(const struct record_options *options,
+/** Copy what was copied again, for code that changed or was loaded meanwhile. What cannot be is
+ * told, and left out. */
+void recording_kernels_copy_again(const struct roots *roots, const struct record_options *options,
 				  struct recording_kernels *kernels);
 
 /** Accepts zeroes. */

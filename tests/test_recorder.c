@@ -17,6 +17,7 @@
 
 #include "host/record_options.h"
 #include "host/recording_repair.h"
+#include "tests/fake_guest.h"
 #include "tests/fake_machine.h"
 
 enum { MAX_WAITS = 20000, NEW_TID = 226, LIMITS = 40 };
@@ -133,6 +134,24 @@ static void a_recording_is_made_and_complete(void **state)
 	assert_int_equal(bench.loss.threads.count, 0);
 	close_it();
 	assert_int_equal(recording_repair(bench.data, NULL), 0);
+}
+
+static void a_module_that_the_host_loads_meanwhile_is_kept(void **state)
+{
+	char path[200];
+
+	(void)snprintf(path, sizeof(path), "%s/data.ptvm-kcore", bench.output);
+	fake_guest_init(&bench.tree);
+	for (unsigned i = 0; i < 2; i++) {
+		CHOOSE_THREADS();
+		assert_int_equal(open_it(), 0);
+		if (i)
+			fake_tree_file(&bench.tree, "late 8192 0 - Live 0xffffffffc0536000\n",
+				       "proc/modules");
+		assert_int_equal(finish(), 0);
+		assert_int_equal(access(path, F_OK), i ? 0 : -1);
+		close_it();
+	}
 }
 
 /* One of them asks only what the kernel knows. */
@@ -277,6 +296,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_recording_is_made_and_complete),
+		TEST(a_module_that_the_host_loads_meanwhile_is_kept),
 		TEST(any_call_that_fails_leaves_nothing_behind),
 		TEST(threads_that_ended_are_left_out),
 		TEST(a_full_disk_keeps_what_was_written),
