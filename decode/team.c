@@ -321,38 +321,52 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* Where no CPU is idle a new thread begins on that of the thread that made it, also where others
- * run nothing but what gives way (SCHED_IDLE): the two would share it for milliseconds. So it moves
- * once; then the kernel is free to put it anywhere again. */
-static void leave_cpu(int cpu)
+/* Have a new thread begin on another CPU than this one. Where none is idle it would begin here,
+ * also where others run nothing but what gives way (SCHED_IDLE), and wait for milliseconds. */
+static void begin_elsewhere(pthread_attr_t *attr, const cpu_set_t *all)
 {
-	cpu_set_t all, others;
+	cpu_set_t others = *all;
+	int cpu = sched_getcpu();
 
-	if (cpu < 0 || sched_getcpu() != cpu || sched_getaffinity(0, sizeof(all), &all))
+	if (cpu < 0 || cpu >= CPU_SETSIZE)
 		return;
-	others = all;
 	CPU_CLR(cpu, &others);
-	if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof(others), &others))
-		(void)sched_setaffinity(0, sizeof(all), &all);
+	if (CPU_COUNT(&others))
+		(void)pthread_attr_setaffinity_np(attr, sizeof(others), &others);
 }
 
+/* From now on the kernel is free to put the thread anywhere. */
 static void *join_in(void *context)
 {
 	const struct team *team = context;
 
-	leave_cpu(team->cpu);
+	(void)sched_setaffinity(0, sizeof(team->cpus), &team->cpus);
 	return work(context);
+}
+
+/* Fewer threads than are wanted are slower, that is all. */
+static unsigned start_threads(struct team *team, pthread_t *threads)
+{
+	pthread_attr_t attr;
+	unsigned count = 0;
+
+	if (team->threads == 1 || pthread_attr_init(&attr))
+		return 0;
+	if (!sched_getaffinity(0, sizeof(team->cpus), &team->cpus))
+		begin_elsewhere(&attr, &team->cpus);
+	while (count + 1 < team->threads && !pthread_create(&threads[count], &attr, join_in, team))
+		count++;
+	pthread_attr_destroy(&attr);
+	return count;
 }
 
 int team_run(struct team *team, struct ptvm_error *error)
 {
 	pthread_t threads[TEAM_THREADS_MAX];
-	unsigned count = 0;
+	unsigned count;
 
 	team->error = error;
-	team->cpu = sched_getcpu();
-	while (count + 1 < team->threads && !pthread_create(&threads[count], NULL, join_in, team))
-		count++;
+	count = start_threads(team, threads);
 	work(team);
 	while (count)
 		pthread_join(threads[--count], NULL);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -30,7 +31,7 @@ struct team {
 	struct lane *lanes;
 	size_t lane_count;
 	unsigned threads;
-	int cpu;            /* on which they are made */
+	cpu_set_t cpus;     /* where they may run */
 	unsigned lane_jobs; /* that a lane may have at a time */
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* there may be some, or it is over */
