@@ -134,6 +134,17 @@ static inline struct block *block_known(const struct code_space *space, uint64_t
 	return block && !block->timed && !block->patched && block->count ? block : NULL;
 }
 
+/** The block at `ip`, where a branch of this one that depends on data goes; NULL where
+ * block_get() must look. */
+static inline struct block *block_follow(const struct block *block, uint64_t ip)
+{
+	struct block *last = block->successor[1];
+
+	if (last && last->ip == ip)
+		return last;
+	return block->timed || block->patched ? NULL : block_known(block->space, ip);
+}
+
 /** Whether so much memory is held that everything should be dropped (when no block is in use). */
 bool code_is_full(const struct code *code);
 

@@ -56,17 +56,6 @@ FAST void leave_block(struct fast *fast, bool taken)
 		};
 }
 
-/* The block at `ip`, where a branch that depends on data goes; NULL where the clear path must look.
- */
-FAST struct block *follow(const struct block *block, uint64_t ip)
-{
-	struct block *to = block->successor[1];
-
-	if (to && to->ip == ip)
-		return to;
-	return block->timed || block->patched ? NULL : block_known(block->space, ip);
-}
-
 /* A compressed return, in a block without calls: false when the clear path must take it. */
 FAST bool take_return(struct fast *fast)
 {
@@ -75,7 +64,7 @@ FAST bool take_return(struct fast *fast)
 
 	if (!flow->return_count || fast->block->push_count)
 		return false;
-	to = follow(fast->block, flow->returns[(flow->return_top - 1) % RETURN_STACK]);
+	to = block_follow(fast->block, flow->returns[(flow->return_top - 1) % RETURN_STACK]);
 	if (!to)
 		return false;
 	flow->return_count--;
@@ -170,7 +159,7 @@ FAST bool take_tip(struct fast *fast, uint8_t byte)
 	if (byte >> 5 == 0 ||
 	    (fast->block->end != BLOCK_INDIRECT && fast->block->end != BLOCK_RETURN))
 		return false;
-	to = follow(fast->block, pt_ip_update(&last_ip, byte >> 5, load_le(fast->p + 1, 8)));
+	to = block_follow(fast->block, pt_ip_update(&last_ip, byte >> 5, load_le(fast->p + 1, 8)));
 	if (!to)
 		return false;
 	fast->block->successor[1] = to;

@@ -31,17 +31,6 @@ static bool run_block(struct stretch *stretch, const struct block *block)
 	return true;
 }
 
-/* The block behind the call that returns here. */
-static struct block *caller(struct stretch *stretch, const struct block *block)
-{
-	struct block *to = block->successor[1];
-	uint64_t ip = stretch->pushes[--stretch->push_count];
-
-	if (to && to->ip == ip)
-		return to;
-	return block->timed || block->patched ? NULL : block_known(block->space, ip);
-}
-
 /* Pass the blocks that need no packet, then take one bit. False, with the stretch as it was, when
  * that is not possible; `linked` tells whether it will ever be. */
 static bool take_bit(struct stretch *stretch, bool *linked)
@@ -62,7 +51,7 @@ static bool take_bit(struct stretch *stretch, bool *linked)
 	if (next.to->end == BLOCK_CONDITIONAL)
 		next.to = next.to->successor[bit];
 	else if (next.push_count)
-		next.to = caller(&next, next.to);
+		next.to = block_follow(next.to, next.pushes[--next.push_count]);
 	else
 		return false;
 	*linked = next.to;
