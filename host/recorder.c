@@ -1,6 +1,5 @@
 #include "host/recorder.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "host/perf_kernel.h"
 #include "host/process_list.h"
 #include "host/record_options.h"
+#include "host/recorder_json.h"
 #include "host/recording_features.h"
 #include "host/recording_start.h"
 
@@ -173,77 +173,6 @@ static int write_start(struct recorder *recorder, struct ptvm_error *error)
 	return r;
 }
 
-static const char *text_or_null(const char *text)
-{
-	return text[0] ? text : NULL;
-}
-
-static int tell_of_machines(struct recorder *recorder)
-{
-	int r = recording_json_new(recorder->roots, PTVM_VERSION, &recorder->plan.pmu,
-				   &recorder->json);
-
-	for (size_t i = 0; i < recorder->targets.machines.count && !r; i++) {
-		const struct trace_machine *machine = &recorder->targets.machines.items[i];
-		const struct json_machine about = {
-			.pid = machine->vm.pid,
-			.name = text_or_null(machine->name),
-			.uuid = text_or_null(machine->uuid),
-			.vmm = machine->vm.comm,
-			.vmm_version = text_or_null(machine->versions.vmm),
-			.libvirt_version = text_or_null(machine->versions.libvirt),
-		};
-
-		r = recording_json_machine(recorder->json, &about);
-		for (size_t k = 0; k < machine->vcpus.count && !r; k++)
-			r = recording_json_vcpu(recorder->json, machine->vm.pid,
-						&machine->vcpus.items[k]);
-	}
-	return r;
-}
-
-static int tell_of_kernels(struct recorder *recorder)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < recorder->kernels.count && !r; i++) {
-		const struct recorded_kernel *kernel = &recorder->kernels.items[i];
-
-		r = recording_json_kernel(recorder->json,
-					  kernel->machine ? kernel->machine->vm.pid : 0,
-					  kernel->copy.json, kernel->why[0] ? kernel->why : NULL);
-	}
-	return r;
-}
-
-static int write_json(const struct recorder *recorder, struct ptvm_error *error)
-{
-	_cleanup_close_ int directory =
-		open(recorder->directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (directory < 0)
-		return ptvm_fail_errno(error, "%s", recorder->directory.path);
-	return recording_json_write(recorder->json, directory, error);
-}
-
-/* Returns how many clocks were told of. */
-static int look_at_clocks(struct recorder *recorder, enum json_moment moment)
-{
-	return clock_watch_look(&recorder->clocks, recorder->roots, &recorder->targets,
-				tracer_now(&recorder->tracer), moment, recorder->json);
-}
-
-static int begin_json(struct recorder *recorder, struct ptvm_error *error)
-{
-	int r = tell_of_machines(recorder);
-
-	if (!r)
-		r = tell_of_kernels(recorder);
-	if (!r)
-		r = look_at_clocks(recorder, JSON_AT_START);
-	return r < 0 ? r : write_json(recorder, error);
-}
-
 static int collect_build_ids(const struct recorder *recorder, struct build_ids *ids)
 {
 	const struct tracer_choice *choice = &recorder->plan.choice;
@@ -358,7 +287,7 @@ int recorder_open(struct recorder *recorder, struct ptvm_error *error)
 	if (!r)
 		r = recording_kernels_copy_host(recorder->roots, options, recorder->directory.path,
 						&recorder->kernels, error);
-	return r ? r : begin_json(recorder, error);
+	return r ? r : recorder_json_begin(recorder, error);
 }
 
 int recorder_switch(struct recorder *recorder, bool on, struct ptvm_error *error)
@@ -473,32 +402,7 @@ int recorder_look(struct recorder *recorder, struct ptvm_error *error)
 {
 	int r = add_new_vcpus(recorder, error);
 
-	if (!r)
-		r = look_at_clocks(recorder, JSON_ON_CHANGE);
-	return r > 0 ? write_json(recorder, error) : r;
-}
-
-/* Whose the losses of a thread are; nobody's where it runs no vCPU. */
-static int tell_of_loss(const struct recorder *recorder, const struct thread_loss *loss)
-{
-	const struct json_loss told = { loss->first, loss->bytes };
-
-	struct record_vcpu runs;
-
-	if (record_targets_vcpu(&recorder->targets, loss->tid, &runs))
-		return recording_json_loss(recorder->json, runs.machine->vm.pid, runs.vcpu.index,
-					   &told);
-	return recording_json_loss(recorder->json, 0, 0, &told);
-}
-
-static int end_json(struct recorder *recorder, const struct trace_loss *loss,
-		    struct ptvm_error *error)
-{
-	int r = look_at_clocks(recorder, JSON_AT_END);
-
-	for (size_t i = 0; i < loss->threads.count && r >= 0; i++)
-		r = tell_of_loss(recorder, &loss->threads.items[i]);
-	return r < 0 ? r : write_json(recorder, error);
+	return r ? r : recorder_json_look(recorder, error);
 }
 
 int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
@@ -517,7 +421,7 @@ int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
 		r = write_features(recorder, ret_loss, error);
 	recording_kernels_copy_again(recorder->roots, recorder->options, &recorder->kernels);
 	if (!r)
-		r = end_json(recorder, ret_loss, error);
+		r = recorder_json_end(recorder, ret_loss, error);
 	if (!r)
 		r = output_owner_give(recorder->directory.path, error);
 	return drained ? drained : switched ? switched : r;
