@@ -28,7 +28,7 @@ static int read_recorded(struct correlation *correlation, struct ptvm_error *err
 	_cleanup_free_ char *path = beside(correlation->data.file_path, ".ptvm.json");
 
 	if (!path)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 	return offsets_recorded_load(path, &correlation->recorded, error);
 }
 
@@ -44,7 +44,7 @@ int correlation_open(struct correlation *correlation, const char *path, struct p
 	correlation->journal_path = beside(correlation->data.file_path, ".ptvm-undo");
 	if (!correlation->journal_path ||
 	    sideband_build(&correlation->data, &correlation->sideband))
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 	r = journal_open(correlation->journal_path, &journal, error);
 	if (r)
 		return r;
@@ -88,7 +88,7 @@ int correlation_find(struct correlation *correlation, const struct offsets_given
 		r = perf_damage_check_pages(data, error);
 	if (r == -PTVM_SYSTEM)
 		return ptvm_fail_errno(error, "cannot start a thread");
-	return r == -PTVM_NO_MEMORY ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : r;
+	return r;
 }
 
 /* Whether it is for us to change this file. */
@@ -191,7 +191,7 @@ static int copy_and_apply(const struct correlation *correlation, const char *dra
 	int r;
 
 	if (!path || !journal)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 	r = recording_copy(data->directory ? data->directory : data->file_path, draft, watch,
 			   error);
 	if (r || correlation->journal == JOURNAL_DONE)
@@ -211,7 +211,7 @@ int correlation_can_copy(const char *to, struct ptvm_error *error)
 	_cleanup_free_ char *copy = strdup(to);
 
 	if (!draft || !copy)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 	if (!access(to, F_OK) || !access(draft, F_OK))
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: is there already",
 				 access(to, F_OK) ? draft : to);
@@ -228,7 +228,7 @@ int correlation_copy(const struct correlation *correlation, const char *to,
 
 	*ret = (struct apply_result){ 0 };
 	if (!draft)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 	r = correlation_can_copy(to, error);
 	if (r)
 		return r;

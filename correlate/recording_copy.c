@@ -83,7 +83,7 @@ static int copy_entry(int directory, const char *name, const char *to, int depth
 	struct stat link, status;
 
 	if (!path)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 
 	if (fstatat(directory, name, &link, AT_SYMLINK_NOFOLLOW) ||
 	    fstatat(directory, name, &status, 0))
@@ -133,7 +133,7 @@ static int copy_single(const char *from, const char *suffix, const char *to,
 	struct stat status;
 
 	if (!source || !path)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 	if (*suffix && access(source, F_OK))
 		return 0;
 	fd = open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

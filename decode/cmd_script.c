@@ -65,14 +65,12 @@ static void report_notes(const struct machines *machines)
 }
 
 /* Points of another notion of time are not for the index. */
-static int open_index(struct script *script, struct ptvm_error *error)
+static int open_index(struct script *script)
 {
 	if (script->args.pt || script->args.no_correlate)
 		return 0;
 	script->print.index = &script->index;
-	return trace_index_open(&script->data, &script->index)
-		       ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory")
-		       : 0;
+	return trace_index_open(&script->data, &script->index);
 }
 
 static void report_nothing(const struct script *script, const struct team_result *result)
@@ -117,7 +115,7 @@ static int print_trace(struct script *script, struct team_result *result, struct
 	int r;
 
 	(void)fflush(stdout);
-	r = open_index(script, error);
+	r = open_index(script);
 	if (r)
 		return r;
 	r = team_print(script->queues, script->queue_count, &script->print, &output, result, error);

@@ -294,7 +294,7 @@ static int open_mapped(struct perf_data *data, struct ptvm_error *error)
 		r = read_data(data, &auxtrace);
 	perf_auxtrace_deinit(&auxtrace);
 	aux_pages_expect(&data->mapping, PAGES_NEARBY);
-	return r == -PTVM_NO_MEMORY ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : r;
+	return r;
 }
 
 int perf_data_open(const char *path, struct perf_data *ret, struct ptvm_error *error)

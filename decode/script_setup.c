@@ -51,7 +51,7 @@ static int open_recording(struct script *script, struct ptvm_error *error)
 	if (!r && !script->args.dump)
 		r = machines_load(data, &script->args.machine, &script->machines, error);
 	if (!r && sideband_build(data, &script->sideband))
-		r = ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		r = -PTVM_NO_MEMORY;
 	if (r)
 		return r;
 	for (size_t i = 0; i < data->queues.count; i++)
@@ -74,7 +74,7 @@ static int add_code(struct script *script, struct ptvm_error *error)
 	int r = 0;
 
 	if (!machine)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 	script->machines.host = machine;
 	for (unsigned i = 0; !r && i < script->args.code_file_count; i++) {
 		bool raw = script->args.code_files[i].raw;
@@ -380,7 +380,7 @@ int script_open(struct script *script, struct ptvm_error *error)
 	    !print->records)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no Intel PT in this recording",
 				 script->data.path);
-	return script->lead.failed ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : 0;
+	return script->lead.failed ? -PTVM_NO_MEMORY : 0;
 }
 
 void script_close(struct script *script)

@@ -67,7 +67,7 @@ static int add_copy(struct timeline *timeline, const struct text *lines, struct 
 	}
 	/* all at first: what was added must not move */
 	if (lines->failed || !text_reserve(kept, KEPT_BYTES - kept->size))
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 	text_add(kept, lines->data, lines->size);
 	return add_lines(timeline, kept->data + kept->size - lines->size, lines->size, error);
 }

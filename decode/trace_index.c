@@ -239,7 +239,7 @@ static int replace(const char *path, const struct words *words, struct ptvm_erro
 
 	if (asprintf(&draft, "%s.XXXXXX", path) < 0) {
 		draft = NULL;
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 	}
 	fd = mkostemp(draft, O_CLOEXEC);
 	if (fd >= 0)

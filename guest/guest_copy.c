@@ -70,7 +70,7 @@ static int fetch_modules(struct guest_copy *copy, char **ret, size_t *ret_size,
 		return -PTVM_NO_MEMORY;
 	r = channel_read_text(copy->channel, "/proc/modules", text, GUEST_MODULES_BYTES + 1, &why);
 	if (r < 0 && r != -PTVM_NOT_FOUND)
-		return ptvm_fail(error, -r, "%s", why.message);
+		return ptvm_fail_as(error, &why, r);
 	if (r == GUEST_MODULES_BYTES)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "/proc/modules: %d MiB or more",
 				 GUEST_MODULES_BYTES >> 20);
@@ -166,7 +166,7 @@ static int load_symbols(const struct guest_copy *copy, struct symbols *ret,
 	int r = kallsyms_load(output_directory_file(copy->directory, "kallsyms", path), ret, &why);
 
 	if (r && r != -PTVM_BAD_INPUT)
-		return ptvm_fail(error, -r, "%s", why.message);
+		return ptvm_fail_as(error, &why, r);
 	if (!r)
 		return 0;
 	return ptvm_fail(error, PTVM_BAD_INPUT,

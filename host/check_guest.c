@@ -30,7 +30,7 @@ void check_libvirt(const char *uri, struct check_list *list)
 		check_add(list, "libvirt", CHECK_OK, NULL, "%s", text);
 	else
 		check_add(list, "libvirt", CHECK_WARNING, DOMAIN_LINK_REMEDY, "%s",
-			  error.code ? error.message : "out of memory");
+			  ptvm_error_text(&error));
 }
 
 static void check_domain_state(const struct domain *domain, struct check_list *list)
@@ -230,7 +230,7 @@ static void check_agent(const struct check_guest *guest, const struct vm_process
 		check_no_agent("no channel to one", list);
 	else if (domain_link_open(guest->uri, false, &link, &error) ||
 		 guest_agent_info(link, vm->uuid, &info, &error))
-		check_no_agent(error.code ? error.message : "out of memory", list);
+		check_no_agent(ptvm_error_text(&error), list);
 	else
 		check_agent_info(link, vm->uuid, &info, list);
 }

@@ -103,7 +103,7 @@ int copy_loop_by_ways(const struct copy_ways *ways,
 			return ptvm_fail(error, PTVM_SYSTEM, "interrupted");
 		if (*list)
 			(void)fprintf(stderr, "ptvm %s: by %s: %s\n", ways->verb, via,
-				      why.code ? why.message : "out of memory");
+				      ptvm_error_text(&why));
 	} while (*list);
-	return why.code ? ptvm_fail(error, why.code, "%s", why.message) : r;
+	return ptvm_fail_as(error, &why, r);
 }

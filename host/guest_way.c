@@ -127,7 +127,7 @@ static int open_memory(const struct guest_target *target, struct guest_way *way,
 	if (!r || r == -PTVM_NO_MEMORY)
 		return r;
 	if (!pid)
-		return ptvm_fail(error, why.code, "%s", why.message);
+		return ptvm_fail_as(error, &why, r);
 	vm_memory_close(&way->memory);
 	r = vm_search_open(&roots, pid, &way->memory, error);
 	return r ? r : open_kernel(way, error);

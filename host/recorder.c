@@ -362,7 +362,7 @@ static void trace_vcpu(struct recorder *recorder, const struct record_vcpu *new)
 		return; /* all that runs is traced */
 	if (tracer_add_thread(&recorder->tracer, new->vcpu.tid, &why))
 		(void)fprintf(stderr, "ptvm record: vCPU %u came, and is not traced: %s\n",
-			      new->vcpu.index, why.code ? why.message : "out of memory");
+			      new->vcpu.index, ptvm_error_text(&why));
 }
 
 static int add_vcpu(struct recorder *recorder, const struct record_vcpu *new,

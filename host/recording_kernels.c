@@ -127,7 +127,7 @@ static int copy_one(const struct roots *roots, const struct record_options *opti
 	if (!r)
 		return 0;
 	if (is_interrupted || is_demanded(options, kernel, r))
-		return why.code ? ptvm_fail(error, why.code, "%s", why.message) : r;
+		return ptvm_fail_as(error, &why, r);
 	(void)snprintf(kernel->why, sizeof(kernel->why), "%s", why.message);
 	if (!kernel->machine || !options->via)
 		warn(kernel, ""); /* otherwise it was not wanted */

@@ -79,7 +79,7 @@ static int find_by_command_line(const struct roots *roots, const char *name,
 		return ptvm_fail(error, PTVM_NOT_FOUND,
 				 "domain '%s' is not known to libvirt, and %s", name, why.message);
 	if (r)
-		return why.code ? ptvm_fail(error, why.code, "%s", why.message) : r;
+		return ptvm_fail_as(error, &why, r);
 	(void)snprintf(machine->name, sizeof(machine->name), "%s", machine->vm.name);
 	(void)snprintf(machine->uuid, sizeof(machine->uuid), "%s", machine->vm.uuid);
 	return 0;

@@ -70,10 +70,8 @@ static int open_event(struct tracer *tracer, struct tracer_ring *ring, enum perf
 	event.fd = perf_open(tracer->kernel, kind, &attr, &at, &why);
 	if (event.fd < 0 && why.sys_errno == ESRCH)
 		return 0;
-	if (event.fd < 0) {
-		(void)ptvm_fail(error, PTVM_SYSTEM, "%s", why.message);
-		return -PTVM_SYSTEM;
-	}
+	if (event.fd < 0)
+		return ptvm_fail_as(error, &why, event.fd);
 	if (!vec_push(&ring->events, event)) {
 		(void)tracer->kernel->close(tracer->kernel->context, event.fd);
 		return -PTVM_NO_MEMORY;

@@ -81,7 +81,7 @@ static int find_layout(const struct ram_mappings *mappings, const struct vmcorei
 		why = (struct ptvm_error){ 0 };
 		r = direct_map_read(&reader, info, &next.map, &why);
 		if (r && r != -PTVM_NOT_FOUND && why.sys_errno != EIO)
-			return why.code ? ptvm_fail(error, why.code, "%s", why.message) : r;
+			return ptvm_fail_as(error, &why, r);
 		if (!r && ram_layout_fits(&next.layout, &next.map, &next.spare))
 			prefer(ret, &next);
 	}
@@ -151,7 +151,7 @@ static int find_kernels(const struct ram_mappings *mappings, const struct vmcore
 
 static int say_why_none(pid_t pid, const struct ptvm_error *why, struct ptvm_error *error)
 {
-	return why->code ? ptvm_fail(error, why->code, "%s", why->message)
+	return why->code ? ptvm_fail_as(error, why, -(int)why->code)
 			 : ptvm_fail(error, PTVM_NOT_FOUND,
 				     "process %d has the VMCOREINFO of a kernel, but none of the "
 				     "layouts of RAM that are known leads from it to the kernel",

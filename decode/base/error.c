@@ -31,6 +31,18 @@ int ptvm_fail(struct ptvm_error *error, enum ptvm_err code, const char *format, 
 	return -(int)code;
 }
 
+int ptvm_fail_as(struct ptvm_error *error, const struct ptvm_error *why, int r)
+{
+	if (error && !error->code)
+		*error = *why;
+	return r;
+}
+
+const char *ptvm_error_text(const struct ptvm_error *error)
+{
+	return error->code ? error->message : "out of memory";
+}
+
 int ptvm_fail_errno(struct ptvm_error *error, const char *format, ...)
 {
 	int sys_errno = errno;

@@ -1,5 +1,6 @@
 /* One error convention for all of ptvm: functions return 0 or a useful count, or a negative
- * enum ptvm_err; those on the cold side also fill a struct ptvm_error with the story. */
+ * enum ptvm_err; those on the cold side also fill a struct ptvm_error with the story. For lack of
+ * memory there is no story to tell: the code says it all. */
 #pragma once
 
 #include <stddef.h>
@@ -35,6 +36,12 @@ struct ptvm_error {
  */
 int ptvm_fail(struct ptvm_error *error, enum ptvm_err code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/** Hand on what another call told in `why`, if anything. Returns `r`, which that call returned. */
+int ptvm_fail_as(struct ptvm_error *error, const struct ptvm_error *why, int r);
+
+/** The message of a call that failed; "out of memory" where it told nothing. */
+const char *ptvm_error_text(const struct ptvm_error *error);
 
 /** As ptvm_fail() for a failed system call: appends strerror(errno) to the message. */
 int ptvm_fail_errno(struct ptvm_error *error, const char *format, ...)
