@@ -4,21 +4,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-static int64_t now(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec;
-}
+#include "decode/base/monotonic.h"
 
 void channel_init(struct channel *channel, const struct channel_way *way)
 {
 	memset(channel, 0, sizeof(*channel));
 	channel->way = way;
-	channel->last_second = now() + CHANNEL_SECONDS;
+	channel->end_ms = monotonic_ms() + CHANNEL_SECONDS * MS_PER_S;
 }
 
 /* Nothing that a shell or JSON would take for its own. */
@@ -53,7 +46,7 @@ int channel_read(struct channel *channel, uint64_t offset, void *data, size_t si
 
 	while (used < size) {
 		part = size - used < CHANNEL_READ_BYTES ? size - used : CHANNEL_READ_BYTES;
-		if (now() > channel->last_second)
+		if (monotonic_ms() > channel->end_ms)
 			return ptvm_fail(error, PTVM_SYSTEM, "%s: %s took more than %d seconds",
 					 channel->path, channel->way->name, CHANNEL_SECONDS);
 		r = channel->way->read(channel, offset + used, (char *)data + used, part, error);

@@ -37,7 +37,7 @@ struct channel {
 	const struct channel_way *way;
 	char path[CHANNEL_PATH_BYTES]; /* of the open file; empty: none is */
 	uint64_t bytes;                /* read so far */
-	int64_t last_second;           /* of CLOCK_MONOTONIC */
+	int64_t end_ms;                /* of monotonic_ms(): nothing is read after it */
 };
 
 /** Begin: the channel's time counts from now. For ways. */

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/monotonic.h"
 #include "guest/agent_reply.h"
 #include "guest/channel_agent.h"
 
@@ -26,14 +27,6 @@ enum {
 	PAUSE_NS = 5000000,
 	WORDS_BYTES = 400,
 };
-
-static int64_t now(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec;
-}
 
 static int ask(const struct channel_exec *exec, const char *command, char **ret,
 	       struct ptvm_error *error)
@@ -61,7 +54,7 @@ static int wait_for(struct channel_exec *exec, int64_t process, struct agent_out
 		    struct ptvm_error *error)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	const int64_t last_second = now() + CHANNEL_EXEC_SECONDS;
+	const int64_t end_ms = monotonic_ms() + CHANNEL_EXEC_SECONDS * MS_PER_S;
 	char command[100];
 	int r;
 
@@ -76,7 +69,7 @@ static int wait_for(struct channel_exec *exec, int64_t process, struct agent_out
 			r = agent_output_read(reply, exec->output, OUTPUT_BYTES, ret, error);
 		if (r || ret->has_ended)
 			return r;
-		if (now() > last_second)
+		if (monotonic_ms() > end_ms)
 			return ptvm_fail(error, PTVM_SYSTEM,
 					 "%s: a program in the guest took more than %d seconds",
 					 exec->path, CHANNEL_EXEC_SECONDS);

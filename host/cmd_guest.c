@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decode/base/monotonic.h"
 #include "decode/base/options.h"
 #include "guest/channel.h"
 #include "guest/guest_copy.h"
@@ -82,7 +83,7 @@ static void print_result(const struct guest_copy *copy, const char *path, double
 static int copy_guest(void *context, struct guest_way *way, struct ptvm_error *error)
 {
 	const struct guest_args *args = context;
-	const double begin = copy_loop_seconds();
+	const int64_t begin_ms = monotonic_ms();
 	struct output_directory directory;
 	struct guest_copy copy;
 	int r;
@@ -98,7 +99,7 @@ static int copy_guest(void *context, struct guest_way *way, struct ptvm_error *e
 	if (!r)
 		r = output_directory_keep(&directory, error);
 	if (!r)
-		print_result(&copy, directory.path, copy_loop_seconds() - begin);
+		print_result(&copy, directory.path, copy_loop_seconds(begin_ms));
 	guest_copy_free(&copy);
 	output_directory_drop(&directory);
 	return r;

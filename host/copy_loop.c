@@ -2,17 +2,14 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "decode/base/monotonic.h"
 #include "guest/guest_copy.h"
 
-double copy_loop_seconds(void)
+double copy_loop_seconds(int64_t begin_ms)
 {
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+	return (double)(monotonic_ms() - begin_ms) / MS_PER_S;
 }
 
 double copy_loop_mib(uint64_t bytes)
@@ -20,14 +17,14 @@ double copy_loop_mib(uint64_t bytes)
 	return (double)bytes / (1 << 20);
 }
 
-static void show_progress(const struct guest_copy *copy, double begin)
+static void show_progress(const struct guest_copy *copy, int64_t begin_ms)
 {
 	if (!isatty(STDERR_FILENO))
 		return;
 	(void)fprintf(stderr, "\r%s: %.1f", copy->doing, copy_loop_mib(copy->done));
 	if (copy->total)
 		(void)fprintf(stderr, " of %.1f", copy_loop_mib(copy->total));
-	(void)fprintf(stderr, " MiB, %.1f s \033[K", copy_loop_seconds() - begin);
+	(void)fprintf(stderr, " MiB, %.1f s \033[K", copy_loop_seconds(begin_ms));
 }
 
 static void end_progress(void)
@@ -50,13 +47,13 @@ int copy_loop_run(const struct guest_copy *copy,
 		  struct ptvm_error *error)
 {
 	const struct timespec at_once = { 0 };
-	const double begin = copy_loop_seconds();
+	const int64_t begin_ms = monotonic_ms();
 	sigset_t ending;
 	int r;
 
 	hold_signals(&ending);
 	do {
-		show_progress(copy, begin);
+		show_progress(copy, begin_ms);
 		r = next(context, error);
 		if (r >= 0 && sigtimedwait(&ending, NULL, &at_once) > 0)
 			r = -PTVM_END;

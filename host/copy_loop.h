@@ -40,8 +40,8 @@ int copy_loop_by_ways(const struct copy_ways *ways,
 		      int (*copy)(void *context, struct guest_way *way, struct ptvm_error *error),
 		      void *context, struct ptvm_error *error);
 
-/** Seconds of a clock that only goes on. */
-double copy_loop_seconds(void);
+/** How long ago `begin_ms` of monotonic_ms() was, in seconds. */
+double copy_loop_seconds(int64_t begin_ms);
 
-/** In MiB. */
+/** A number of bytes in MiB. */
 double copy_loop_mib(uint64_t bytes);

@@ -1,20 +1,9 @@
 #include "host/pause_watch.h"
 
-#include <time.h>
-
+#include "decode/base/monotonic.h"
 #include "decode/base/vec.h"
 #include "host/domain.h"
 #include "host/record_targets.h"
-
-enum { MS_PER_S = 1000, NS_PER_MS = 1000000 };
-
-static int64_t now_ms(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return (int64_t)time.tv_sec * MS_PER_S + time.tv_nsec / NS_PER_MS;
-}
 
 void pause_watch_note(struct pause_watch *watch, struct watched_domain *domain, const char *state,
 		      int64_t at_ms)
@@ -41,7 +30,8 @@ static void look(struct pause_watch *watch, struct domain_link *link)
 		if (domain_find(link, domain->uuid, &found, NULL) || found.id < 0)
 			continue;
 		(void)pthread_mutex_lock(&watch->lock);
-		pause_watch_note(watch, domain, found.is_running ? NULL : found.state, now_ms());
+		pause_watch_note(watch, domain, found.is_running ? NULL : found.state,
+				 monotonic_ms());
 		(void)pthread_mutex_unlock(&watch->lock);
 	}
 }
@@ -49,12 +39,12 @@ static void look(struct pause_watch *watch, struct domain_link *link)
 /* Until it is time to look again; false where there is nothing more to look at. */
 static bool wait(struct pause_watch *watch)
 {
-	const int64_t until = now_ms() + PAUSE_WATCH_MS;
+	const int64_t until = monotonic_ms() + PAUSE_WATCH_MS;
 	const struct timespec time = { until / MS_PER_S, until % MS_PER_S * NS_PER_MS };
 	bool is_stopping;
 
 	(void)pthread_mutex_lock(&watch->lock);
-	while (!watch->is_stopping && now_ms() < until)
+	while (!watch->is_stopping && monotonic_ms() < until)
 		(void)pthread_cond_clockwait(&watch->wake, &watch->lock, CLOCK_MONOTONIC, &time);
 	is_stopping = watch->is_stopping;
 	(void)pthread_mutex_unlock(&watch->lock);

@@ -24,7 +24,7 @@ struct pause_watch {
 		struct watched_domain {
 			const char *name, *uuid; /* of the machine */
 			const char *state;       /* what it is, where it does not run; else NULL */
-			int64_t since_ms;        /* of a monotonic clock */
+			int64_t since_ms;        /* of monotonic_ms() */
 		} * items;
 		size_t count, room;
 	} domains;
@@ -49,7 +49,7 @@ void pause_watch_start(struct pause_watch *watch, const struct record_targets *t
 
 /** What the thread notes of a domain: `state` where it does not run, else NULL. */
 void pause_watch_note(struct pause_watch *watch, struct watched_domain *domain, const char *state,
-		      int64_t now_ms);
+		      int64_t at_ms);
 
 /** Take a pause that is over. False where there is none. */
 bool pause_watch_next(struct pause_watch *watch, struct pause *ret);

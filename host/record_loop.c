@@ -5,9 +5,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "decode/base/monotonic.h"
 #include "host/kernel_file.h"
 #include "host/record_options.h"
 #include "host/recorder.h"
@@ -15,8 +15,6 @@
 enum {
 	LOOK_MS = 250, /* between two looks for new vCPUs and changed clocks */
 	PROGRESS_MS = 1000,
-	MS_PER_S = 1000,
-	NS_PER_MS = 1000000,
 };
 
 int record_loop_signals(struct ptvm_error *error)
@@ -31,14 +29,6 @@ int record_loop_signals(struct ptvm_error *error)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? ptvm_fail_errno(error, "signalfd") : fd;
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return (int64_t)time.tv_sec * MS_PER_S + time.tv_nsec / NS_PER_MS;
 }
 
 static void say(const struct record_loop *loop, const char *what)
@@ -78,7 +68,7 @@ static int carry_out(struct record_loop *loop, enum control_command command,
 {
 	switch (command) {
 	case CONTROL_ENABLE:
-		loop->begun_ms = loop->begun_ms ? loop->begun_ms : now_ms();
+		loop->begun_ms = loop->begun_ms ? loop->begun_ms : monotonic_ms();
 		return recorder_switch(loop->recorder, true, error);
 	case CONTROL_DISABLE: return recorder_switch(loop->recorder, false, error);
 	case CONTROL_SNAPSHOT: return take_snapshot(loop, error);
@@ -170,7 +160,7 @@ static void show_progress(const struct record_loop *loop, int64_t now)
 static int on_time(struct record_loop *loop, int64_t start, struct ptvm_error *error)
 {
 	const struct record_options *options = loop->options;
-	const int64_t now = now_ms();
+	const int64_t now = monotonic_ms();
 	int r = 0;
 
 	if (!loop->begun_ms && options->delay_ms >= 0 && now - start >= options->delay_ms) {
@@ -195,7 +185,7 @@ static int on_time(struct record_loop *loop, int64_t start, struct ptvm_error *e
 static int timeout_ms(const struct record_loop *loop, int64_t start)
 {
 	const struct record_options *options = loop->options;
-	const int64_t now = now_ms();
+	const int64_t now = monotonic_ms();
 	int64_t left = LOOK_MS - (now - loop->look_ms), due = left;
 
 	if (!loop->begun_ms && options->delay_ms >= 0)
@@ -227,7 +217,7 @@ static int step(struct record_loop *loop, int64_t start, struct ptvm_error *erro
 
 int record_loop_run(struct record_loop *loop, struct ptvm_error *error)
 {
-	const int64_t start = now_ms();
+	const int64_t start = monotonic_ms();
 	int r = on_time(loop, start, error);
 
 	if (!r && loop->options->command) {

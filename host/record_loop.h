@@ -24,7 +24,7 @@ struct record_loop {
 	struct pause_watch pauses; /* of domains; also one that was not started */
 	/* Zero the rest. */
 	bool is_over;
-	int64_t begun_ms, look_ms, progress_ms; /* of a monotonic clock; 0: not yet */
+	int64_t begun_ms, look_ms, progress_ms; /* of monotonic_ms(); 0: not yet */
 	int exit_status;                        /* of the workload */
 };
 

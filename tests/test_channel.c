@@ -370,7 +370,7 @@ static void a_channel_ends_after_its_time(void **state)
 	char text[4];
 
 	assert_int_equal(channel_open(channel, "/proc/digits", NULL), 0);
-	channel->last_second = 0;
+	channel->end_ms = 0;
 	assert_int_equal(channel_read(channel, 0, text, sizeof(text), &error), -PTVM_SYSTEM);
 	assert_string_equal(error.message, "/proc/digits: agent took more than 600 seconds");
 }
