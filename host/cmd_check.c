@@ -1,14 +1,13 @@
 #include "host/cmd_check.h"
 
-#include <inttypes.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "decode/base/options.h"
 #include "host/check_guest.h"
 #include "host/check_host.h"
+#include "host/guest_way.h"
 
 struct check_args {
 	struct check_guest guest;
@@ -38,14 +37,10 @@ static int parse_options(struct check_args *args, int argc, char **argv, struct 
 	};
 	int r = options_parse(&options, argc, argv, stdout, error);
 
-	if (r)
-		return r;
-	if (args->pid > INT_MAX)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "there is no process %" PRIu64, args->pid);
-	if (args->pid && args->guest.name)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "--domain and -p both name the guest");
+	if (!r)
+		r = guest_way_check_name(args->guest.name, args->pid, error);
 	args->guest.pid = (pid_t)args->pid;
-	return 0;
+	return r;
 }
 
 static void print_text(const struct check_list *list)

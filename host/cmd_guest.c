@@ -1,7 +1,5 @@
 #include "host/cmd_guest.h"
 
-#include <inttypes.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,13 +44,9 @@ static int parse_options(struct guest_args *args, int argc, char **argv, struct 
 	};
 	int r = options_parse(&options, argc, argv, stdout, error);
 
-	if (r)
-		return r;
-	if (args->pid > INT_MAX)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "there is no process %" PRIu64, args->pid);
-	if (args->pid && args->domain)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "--domain and -p both name the guest");
-	return guest_way_check(args->via, args->domain || args->pid, error);
+	if (!r)
+		r = guest_way_check_name(args->domain, args->pid, error);
+	return r ? r : guest_way_check(args->via, args->domain || args->pid, error);
 }
 
 /* libvirt knows the guest of a process by its UUID. */

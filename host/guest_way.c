@@ -1,5 +1,7 @@
 #include "host/guest_way.h"
 
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +45,15 @@ void guest_way_next(const char **list, char via[GUEST_WAY_BYTES])
 	(void)snprintf(via, GUEST_WAY_BYTES, "%.*s", length < GUEST_WAY_BYTES ? (int)length : 0,
 		       *list);
 	*list += length + ((*list)[length] == ',');
+}
+
+int guest_way_check_name(const char *domain, uint64_t pid, struct ptvm_error *error)
+{
+	if (pid > INT_MAX)
+		return ptvm_fail(error, PTVM_BAD_USAGE, "there is no process %" PRIu64, pid);
+	if (pid && domain)
+		return ptvm_fail(error, PTVM_BAD_USAGE, "--domain and -p both name the guest");
+	return 0;
 }
 
 int guest_way_check(const char *list, bool has_domain, struct ptvm_error *error)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "decode/base/error.h"
@@ -31,6 +32,16 @@ enum { GUEST_WAY_BYTES = 4096 }; /* a longer name of one is not meant */
 
 /** Take the first of a list of ways, which commas part; empty where it is too long. */
 void guest_way_next(const char **list, char via[GUEST_WAY_BYTES]);
+
+/**
+ * Is a guest named once at most, by --domain or by -p?
+ *
+ * @domain  NULL: not named
+ * @pid     0: not named
+ *
+ * Returns 0, or -PTVM_BAD_USAGE: both are given, or no process can have this number.
+ */
+int guest_way_check_name(const char *domain, uint64_t pid, struct ptvm_error *error);
 
 /**
  * Are all ways of a list known, and do they suffice to find the guest?
