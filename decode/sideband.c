@@ -147,35 +147,39 @@ static int read_sched_switch(const struct perf_data *data, struct sideband *side
 			  false);
 }
 
+/* A thread of process `pid`, and its name. */
+static int add_thread(struct sideband *sideband, int32_t pid, struct thread_name thread)
+{
+	int r = add_process(sideband, thread.order, pid, thread.tid);
+
+	return r < 0 ? r : add_name(sideband, thread);
+}
+
 static int read_comm(struct sideband *sideband, const struct perf_record *record, size_t order)
 {
 	struct perf_comm comm;
-	int r;
 
 	if (perf_comm_read(record, &comm) < 0)
 		return 0;
-	r = add_process(sideband, order, comm.pid, comm.tid);
-	return r < 0 ? r
-		     : add_name(sideband, (struct thread_name){ .order = order,
-								.time = record->time,
-								.name = comm.name,
-								.tid = comm.tid,
-								.parent_tid = -1 });
+	return add_thread(sideband, comm.pid,
+			  (struct thread_name){ .order = order,
+						.time = record->time,
+						.name = comm.name,
+						.tid = comm.tid,
+						.parent_tid = -1 });
 }
 
 static int read_fork(struct sideband *sideband, const struct perf_record *record, size_t order)
 {
 	struct perf_task task;
-	int r;
 
 	if (perf_task_read(record, &task) < 0)
 		return 0;
-	r = add_process(sideband, order, task.pid, task.tid);
-	return r < 0 ? r
-		     : add_name(sideband, (struct thread_name){ .order = order,
-								.time = record->time,
-								.tid = task.tid,
-								.parent_tid = task.parent_tid });
+	return add_thread(sideband, task.pid,
+			  (struct thread_name){ .order = order,
+						.time = record->time,
+						.tid = task.tid,
+						.parent_tid = task.parent_tid });
 }
 
 /* Names that the recorder gave threads before anything else, if it gave any. */
