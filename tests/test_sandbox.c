@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ DENIED(make_a_file, open("/tmp/test_sandbox", O_WRONLY | O_CREAT | O_EXCL, 0600)
 DENIED(remove_a_file, unlink("/tmp/test_sandbox"))
 DENIED(make_a_socket, socket(AF_INET, SOCK_STREAM, 0))
 DENIED(run_a_program, execl("/bin/true", "true", NULL))
-DENIED(make_a_process, syscall(SYS_fork))
+DENIED(make_a_process, fork())
 DENIED(signal_the_parent, kill(getppid(), 0))
 DENIED(look_into_a_process, syscall(SYS_ptrace, 0, 0, 0, 0))
 DENIED(ask_for_privileges, prctl(PR_SET_DUMPABLE, 1))
@@ -59,6 +60,15 @@ DENIED(turn_data_into_code, mprotect((void *)((uintptr_t)&make_code & ~(uintptr_
 				     PROT_READ | PROT_WRITE | PROT_EXEC))
 DENIED(call_as_x32, syscall(0x40000000 | SYS_write, 1, "", 0))
 
+static bool has_sandbox(void)
+{
+#ifdef __x86_64__
+	return prctl(PR_GET_SECCOMP) >= 0; /* a kernel may lack filters */
+#else
+	return false;
+#endif
+}
+
 static void nothing_can_be_reached_or_made(void **state)
 {
 	static void (*const acts[])(void) = {
@@ -67,8 +77,8 @@ static void nothing_can_be_reached_or_made(void **state)
 		ask_for_privileges, make_code,      turn_data_into_code, call_as_x32,
 	};
 
-	if (prctl(PR_GET_SECCOMP) < 0)
-		skip(); /* a kernel without filters */
+	if (!has_sandbox())
+		skip();
 	for (size_t i = 0; i < sizeof(acts) / sizeof(*acts); i++) {
 		int status = status_of(acts[i]);
 

@@ -1,6 +1,8 @@
-/* A filter of system calls is a program for the kernel's BPF machine, which sees the call's number
- * and arguments (seccomp(2)). */
+/* A filter of system calls is a program for the kernel's BPF machine, which sees the number and the
+ * arguments of a call (seccomp(2)). */
 #include "decode/base/sandbox.h"
+
+#ifdef __x86_64__ /* whose numbers of calls these are */
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -40,7 +42,15 @@ void sandbox_enter(void)
 	/* clang-format on */
 	static const struct sock_fprog filter = { sizeof(steps) / sizeof(*steps), steps };
 
-	/* without it only root may have a filter */
+	/* Without it only root may have a filter. */
 	if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		(void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
+
+#else
+
+void sandbox_enter(void)
+{
+}
+
+#endif
