@@ -1,9 +1,13 @@
 #include "tests/fake_tree.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <ftw.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +17,41 @@
 
 #include <cmocka.h>
 
+static int drop(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+	return remove(path);
+}
+
+/* A test that fails, or a fuzz target that is killed, leaves its tree: one with a dead PID. */
+static void drop_left_behind(const char *where)
+{
+	DIR *directory = opendir(where);
+	const struct dirent *entry;
+	char path[PATH_MAX];
+	int pid;
+
+	assert_non_null(directory);
+	while ((entry = readdir(directory))) {
+		if (sscanf(entry->d_name, "ptvm-tree-%d-", &pid) != 1 || pid <= 0 ||
+		    !kill(pid, 0) || errno != ESRCH)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", where, entry->d_name);
+		(void)nftw(path, drop, 16, FTW_DEPTH | FTW_PHYS);
+	}
+	(void)closedir(directory);
+}
+
 void fake_tree_init(struct fake_tree *tree)
 {
+	static bool is_clean;
 	const char *where = getenv("TMPDIR");
 
-	assert_in_range(snprintf(tree->path, sizeof(tree->path), "%s/ptvm-tree-XXXXXX",
-				 where ? where : "/tmp"),
+	where = where ? where : "/tmp";
+	if (!is_clean)
+		drop_left_behind(where);
+	is_clean = true;
+	assert_in_range(snprintf(tree->path, sizeof(tree->path), "%s/ptvm-tree-%d-XXXXXX", where,
+				 (int)getpid()),
 			1, sizeof(tree->path) - 1);
 	assert_non_null(mkdtemp(tree->path));
 	(void)snprintf(tree->proc, sizeof(tree->proc), "%s/proc", tree->path);
@@ -28,11 +61,6 @@ void fake_tree_init(struct fake_tree *tree)
 	(void)snprintf(tree->modules, sizeof(tree->modules), "%s/lib/modules", tree->path);
 	tree->roots =
 		(struct roots){ tree->proc, tree->sys, tree->debugfs, tree->dev, tree->modules };
-}
-
-static int drop(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-	return remove(path);
 }
 
 void fake_tree_deinit(struct fake_tree *tree)

@@ -6,12 +6,15 @@
 #include "host/roots.h"
 
 struct fake_tree {
-	char path[64];
+	char path[64]; /* .../ptvm-tree-PID-XXXXXX */
 	char proc[80], sys[80], debugfs[80], dev[80], modules[80];
 	struct roots roots; /* of these */
 };
 
-/** Make an empty one in $TMPDIR, or /tmp; asserts that it works. */
+/**
+ * Make an empty one in $TMPDIR, or /tmp; asserts that it works. Trees that a process left there
+ * when it was killed are removed.
+ */
 void fake_tree_init(struct fake_tree *tree);
 
 /** Remove it with all that is in it. */
