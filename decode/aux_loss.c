@@ -4,6 +4,7 @@
 
 #include "decode/base/search.h"
 #include "decode/base/vec.h"
+#include "decode/perf_event.h"
 #include "decode/perf_record.h"
 
 /* A queue's number by what AUX records know: its CPU, or its thread. */
@@ -70,7 +71,7 @@ static uint64_t position_of(const struct aux_queue *queue, uint64_t offset)
 static bool is_pt_aux(const struct perf_data *data, const struct perf_record *record,
 		      struct perf_aux *ret)
 {
-	const struct perf_id *id = perf_data_id(data, record->id);
+	const struct perf_id *id = perf_event_find_id(data, record->id);
 
 	if (record->type != PERF_AUX || perf_aux_read(record, ret) < 0)
 		return false;

@@ -56,7 +56,7 @@ static bool is_odd_target(const struct pt_flow *flow, const struct block *block,
 	       is_in_function(machine, ip, time_ns);
 }
 
-bool odd_branch_is_odd_place(struct machine *machine, uint64_t ip, uint64_t time_ns)
+bool odd_branch_needs_interrupt(struct machine *machine, uint64_t ip, uint64_t time_ns)
 {
 	return is_in_function(machine, ip, time_ns) && !is_after_call(machine, ip, time_ns);
 }

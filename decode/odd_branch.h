@@ -9,4 +9,4 @@
 void odd_branch_note(struct pt_flow *flow, const struct block *block, uint64_t ip);
 
 /** Whether only an interrupt may return there: no function begins, and no call is before it. */
-bool odd_branch_is_odd_place(struct machine *machine, uint64_t ip, uint64_t time_ns);
+bool odd_branch_needs_interrupt(struct machine *machine, uint64_t ip, uint64_t time_ns);

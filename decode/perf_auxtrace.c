@@ -10,6 +10,7 @@
 #include "decode/aux_loss.h"
 #include "decode/aux_pages.h"
 #include "decode/base/vec.h"
+#include "decode/perf_event.h"
 #include "decode/pt_packet.h"
 
 /* Each queue takes some KB of memory, and each is looked at wherever one is chosen: no more than
@@ -43,7 +44,7 @@ int perf_auxtrace_add(struct perf_auxtrace *auxtrace, const struct perf_item *it
 int perf_auxtrace_add_sample(struct perf_auxtrace *auxtrace, const struct perf_data *data,
 			     const struct perf_record *record, struct bytes aux)
 {
-	const struct perf_id *id = perf_data_id(data, record->id);
+	const struct perf_id *id = perf_event_find_id(data, record->id);
 	bool per_cpu = data->pt.per_cpu;
 	int32_t index = id && id->index >= 0 ? id->index : per_cpu ? record->cpu : record->tid;
 

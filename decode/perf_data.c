@@ -175,7 +175,7 @@ int perf_data_explain(const struct perf_data *data, struct perf_record *record,
 		return 0;
 	/* As perf: id 0 and unknown ones are taken for the first event's. */
 	record->id = is_sample ? perf_sample_id(event, body) : perf_trailer_id(event, body);
-	id = perf_data_id(data, record->id);
+	id = perf_event_find_id(data, record->id);
 	if (id) {
 		event = &data->events.items[id->event];
 		record->machine_pid = id->machine_pid;

@@ -226,9 +226,6 @@ int perf_data_open(const char *path, struct perf_data *ret, struct ptvm_error *e
 /** As perf_data_open() for bytes that are in memory, and stay there until perf_data_close(). */
 int perf_data_open_bytes(struct bytes file, struct perf_data *ret, struct ptvm_error *error);
 
-/** What `id` belongs to, NULL unknown. */
-const struct perf_id *perf_data_id(const struct perf_data *data, uint64_t id);
-
 /**
  * Set what the trailer of a kernel's record says, or the fields of a sample, which also go to
  * `ret`. Records from the list have it set already.

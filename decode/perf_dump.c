@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode/base/vec.h"
+#include "decode/perf_event.h"
 #include "decode/perf_order.h"
 #include "decode/perf_sample.h"
 #include "decode/perf_text.h"
@@ -90,7 +91,7 @@ static void print_stamp(const struct dump *dump, const struct perf_record *recor
 
 static const struct perf_event *event_of(const struct dump *dump, const struct perf_record *record)
 {
-	const struct perf_id *id = perf_data_id(dump->data, record->id);
+	const struct perf_id *id = perf_event_find_id(dump->data, record->id);
 
 	if (!dump->data->events.count)
 		return NULL;

@@ -86,7 +86,7 @@ static struct perf_id *find(const struct perf_data *data, uint64_t id)
 								      : NULL;
 }
 
-const struct perf_id *perf_data_id(const struct perf_data *data, uint64_t id)
+const struct perf_id *perf_event_find_id(const struct perf_data *data, uint64_t id)
 {
 	return find(data, id);
 }

@@ -19,5 +19,8 @@ uint32_t perf_event_attr_size(struct bytes attr);
 /** Name the event that `id` belongs to, once perf_event_index_ids() is done; `name` is kept. */
 void perf_event_name(struct perf_data *data, uint64_t id, const char *name);
 
+/** The event, CPU and machine that an id of records stands for; NULL: unknown. */
+const struct perf_id *perf_event_find_id(const struct perf_data *data, uint64_t id);
+
 /** Build data->ids when all events and all of ID_INDEX are there. Returns 0 or -PTVM_NO_MEMORY. */
 int perf_event_index_ids(struct perf_data *data);

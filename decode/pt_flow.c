@@ -283,7 +283,8 @@ static void bad_packet(struct flow_run *run)
 
 static void feed_tsc(struct pt_flow *flow, uint64_t position, struct pt_tsc_group *group)
 {
-	pt_clock_feed(&flow->clock, flow->segment.queue, position, &flow->next_context, group);
+	pt_segment_feed_clock(&flow->clock, flow->segment.queue, position, &flow->next_context,
+			      group);
 }
 
 static void take_psb(struct flow_run *run)

@@ -5,8 +5,8 @@
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
 
-void pt_clock_feed(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,
-		   const struct pt_context *context, struct pt_tsc_group *group)
+void pt_segment_feed_clock(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,
+			   const struct pt_context *context, struct pt_tsc_group *group)
 {
 	const struct aux_span *span = pt_span_at(queue, position);
 
@@ -21,7 +21,7 @@ static void feed(struct pt_walk *walk, uint64_t position, struct pt_tsc_group *g
 	struct pt_context context = walk->context;
 
 	context.nr &= !walk->guest_clock;
-	pt_clock_feed(&walk->clock, walk->cursor.queue, position, &context, group);
+	pt_segment_feed_clock(&walk->clock, walk->cursor.queue, position, &context, group);
 }
 
 void pt_walk_init(struct pt_walk *walk, const struct aux_queue *queue,

@@ -59,6 +59,12 @@ int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret);
  */
 void pt_walk_resume(struct pt_walk *walk, const struct pt_segment *segment);
 
-/** Feed a PSB+ or stand-alone TSC to a clock: settles whose time it shows, and the reference. */
-void pt_clock_feed(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,
-		   const struct pt_context *context, struct pt_tsc_group *group);
+/**
+ * Feed a clock the TSC of a PSB+, or one that stands alone.
+ *
+ * @position  of the packet in the stream of `queue`, for the upper bound of its time
+ * @context   at the packet: host or guest
+ * @group     `guest` and `vmcs` are filled in: whose time it shows
+ */
+void pt_segment_feed_clock(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,
+			   const struct pt_context *context, struct pt_tsc_group *group);

@@ -1,6 +1,7 @@
 #include "decode/record_lines.h"
 
 #include "decode/base/error.h"
+#include "decode/perf_event.h"
 #include "decode/perf_feature.h"
 #include "decode/perf_record.h"
 #include "decode/perf_text.h"
@@ -63,7 +64,7 @@ static const char *comm_of(const struct record_lines *lines, const struct perf_r
 static const struct perf_event *event_of(const struct perf_data *data,
 					 const struct perf_record *record)
 {
-	const struct perf_id *id = perf_data_id(data, record->id);
+	const struct perf_id *id = perf_event_find_id(data, record->id);
 
 	if (data->have_pt || !data->events.count)
 		return NULL;

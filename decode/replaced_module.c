@@ -29,7 +29,7 @@ static bool is_proof(const struct pt_flow *flow, struct machine *machine, const 
 	uint64_t time_ns = time_conv_ns(&flow->config->conv, flow->clock.now);
 
 	return is_same(module_at(machine, flow->told_ip), module) &&
-	       odd_branch_is_odd_place(machine, flow->told_ip, time_ns);
+	       odd_branch_needs_interrupt(machine, flow->told_ip, time_ns);
 }
 
 void replaced_module_note(struct pt_flow *flow)

@@ -3,6 +3,7 @@
 #include "decode/base/error.h"
 #include "decode/block_text.h"
 #include "decode/last_branches.h"
+#include "decode/perf_event.h"
 #include "decode/perf_record.h"
 #include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
@@ -46,7 +47,7 @@ bool sample_is_expected(const struct perf_event *event)
 const struct perf_event *sample_read(const struct perf_data *data, const struct perf_record *record,
 				     struct perf_sample *ret)
 {
-	const struct perf_id *id = perf_data_id(data, record->id);
+	const struct perf_id *id = perf_event_find_id(data, record->id);
 	struct bytes body = { record->data + 8, record->size - (size_t)8 };
 	const struct perf_event *event;
 

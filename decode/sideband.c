@@ -7,6 +7,7 @@
 #include "decode/base/cleanup.h"
 #include "decode/base/search.h"
 #include "decode/base/vec.h"
+#include "decode/perf_event.h"
 #include "decode/perf_record.h"
 #include "decode/perf_sample.h"
 
@@ -129,7 +130,7 @@ static int read_sched_switch(const struct perf_data *data, struct sideband *side
 			     const struct perf_record *record)
 {
 	enum { TRACEPOINT = 2, NEXT_PID = 56 };
-	const struct perf_id *id = perf_data_id(data, record->id);
+	const struct perf_id *id = perf_event_find_id(data, record->id);
 	const struct perf_event *event = id ? &data->events.items[id->event] : data->events.items;
 	struct bytes body = { record->data + 8, record->size - (size_t)8 };
 	struct perf_sample sample;

@@ -8,6 +8,7 @@
 
 #include "decode/mapped_file.h"
 #include "decode/perf_data.h"
+#include "decode/perf_event.h"
 #include "decode/perf_walk.h"
 
 enum { ATTR_SIZE = 128, CPUMODE = 7, GUEST_KERNEL = 4 };
@@ -78,7 +79,7 @@ static void take_record(struct fake_past *past, const struct perf_record *record
 {
 	const struct perf_data *from = past->from;
 	const uint64_t some_id = from->events.items[0].ids[0];
-	const struct perf_id *id = perf_data_id(from, record->id ? record->id : some_id);
+	const struct perf_id *id = perf_event_find_id(from, record->id ? record->id : some_id);
 
 	if (id && (record->time || is_guest_map(record)))
 		past->records[past->record_count++] = (struct past_record){
@@ -116,7 +117,7 @@ static int take_ids(struct fake_past *past)
 		return -PTVM_NO_MEMORY;
 	for (size_t i = 0; i < from->id_index.count; i++) {
 		const struct perf_id_entry *entry = &from->id_index.items[i];
-		const struct perf_id *id = perf_data_id(from, entry->id);
+		const struct perf_id *id = perf_event_find_id(from, entry->id);
 
 		if (id && from->events.items[id->event].attr.size >= ATTR_SIZE)
 			past->ids[past->id_count++] =

@@ -1,4 +1,5 @@
 #include "decode/perf_data.h"
+#include "decode/perf_event.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -167,7 +168,7 @@ static void attrs_of_any_size_are_read(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(data.events.items[i].config, data.events.items[i].attr.size);
 		assert_int_equal(data.events.items[i].ids[0], 11 + i);
-		assert_int_equal(perf_data_id(&data, 11 + i)->event, i);
+		assert_int_equal(perf_event_find_id(&data, 11 + i)->event, i);
 	}
 	perf_data_close(&data);
 	perf_build_free(&build);
