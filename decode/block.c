@@ -149,22 +149,18 @@ static int read_insn(struct code *code, const struct code_space *space, uint64_t
 {
 	struct code_view *view = &draft->view;
 	uint64_t on = ip - draft->view_ip;
-	int r = 0;
 
 	if (on < view->left && view->left - on >= INSN_MAX_SIZE) {
 		view->data += on;
 		view->left -= on;
+	} else if (code_bytes(code, space, ip, time_ns, view)) {
+		return -PTVM_NO_CODE;
 	} else {
-		r = code_bytes(code, space, ip, time_ns, view);
+		draft->from_ns = draft->from_ns > view->from ? draft->from_ns : view->from;
+		draft->to_ns = draft->to_ns < view->to ? draft->to_ns : view->to;
 	}
 	draft->view_ip = ip;
-	if (!r)
-		r = insn_read(view->data, view->left, ip, space->bits, ret);
-	if (r)
-		return r;
-	draft->from_ns = draft->from_ns > view->from ? draft->from_ns : view->from;
-	draft->to_ns = draft->to_ns < view->to ? draft->to_ns : view->to;
-	return 0;
+	return insn_read(view->data, view->left, ip, space->bits, ret);
 }
 
 static enum block_end end_of(const struct insn *insn)
@@ -209,11 +205,13 @@ static enum block_end gather(struct code *code, const struct code_space *space, 
 		if (read_insn(code, space, ip, time_ns, draft, insn))
 			return BLOCK_NO_CODE;
 		draft->count++;
-		note_push(draft, insn);
-		end = end_of(insn);
 		ip = insn_next(insn);
-		if (goes_to_target(insn))
-			ip = insn->target;
+		if (insn->class != INSN_PLAIN) {
+			note_push(draft, insn);
+			end = end_of(insn);
+			if (goes_to_target(insn))
+				ip = insn->target;
+		}
 		*next = ip;
 		/* the other half of the address space is another space's */
 		if ((ip ^ insn->ip) >> 63)

@@ -2,21 +2,21 @@
 
 #include "decode/base/bytes.h"
 
-/* What follows the opcode. The numbers of bytes hold without an operand size prefix (66), with
- * which those with 4 bytes are not read. */
+/* What follows the opcode, and what else there is to look at. The numbers of bytes hold without an
+ * operand size prefix (66), with which those with 4 bytes are not read. */
 enum form {
-	OTHER, /* not common, or valid for some operands only */
-	NONE = 1,
-	WITH_MODRM = 2,
-	WITH_1 = 4, /* byte of immediate or displacement */
-	WITH_4 = 8,
+	OTHER,         /* not common, or valid for some operands only */
+	IMMEDIATE = 7, /* bytes of immediate or displacement of a branch: 0, 1 or 4 */
+	WITH_MODRM = 8,
 	BRANCH = 16, /* relative */
 	INDIRECT = 32,
+	RETURN = 64,
+	NONE = 128, /* in all that are common */
 	MODRM = NONE | WITH_MODRM,
-	IMM1 = NONE | WITH_1,
-	IMM4 = NONE | WITH_4,
-	MODRM_IMM1 = MODRM | WITH_1,
-	MODRM_IMM4 = MODRM | WITH_4,
+	IMM1 = NONE | 1,
+	IMM4 = NONE | 4,
+	MODRM_IMM1 = MODRM | 1,
+	MODRM_IMM4 = MODRM | 4,
 	MODRM_INDIRECT = MODRM | INDIRECT,
 	BRANCH1 = IMM1 | BRANCH,
 	BRANCH4 = IMM4 | BRANCH,
@@ -54,7 +54,7 @@ static const uint8_t one_byte[256] = {
 	[0xb0 ... 0xb7] = IMM1,       /* mov */
 	[0xb8 ... 0xbf] = IMM4,       /* mov */
 	[0xc0 ... 0xc1] = MODRM_IMM1, /* shifts */
-	[0xc3] = NONE,                /* ret */
+	[0xc3] = NONE | RETURN,       /* ret */
 	[0xc9] = NONE,                /* leave */
 	[0xd0 ... 0xd3] = MODRM,      /* shifts */
 	[0xe8 ... 0xe9] = BRANCH4,    /* call, jmp */
@@ -100,14 +100,19 @@ static enum form form_by_modrm(uint8_t opcode, uint8_t modrm)
 	}
 }
 
-/* Bytes of MODRM, SIB and displacement (SDM vol. 2, tables 2-2 and 2-3). */
+/* Bytes of MODRM, SIB and displacement, by its bits 7:6 and 2:0 (SDM vol. 2, table 2-2). */
+static const uint8_t modrm_sizes[4][8] = {
+	{ 1, 1, 1, 1, 2, 5, 1, 1 },
+	{ 2, 2, 2, 2, 3, 2, 2, 2 },
+	{ 5, 5, 5, 5, 6, 5, 5, 5 },
+	{ 1, 1, 1, 1, 1, 1, 1, 1 },
+};
+
 static unsigned modrm_size(const uint8_t *p)
 {
-	unsigned mode = p[0] >> 6, rm = p[0] & 7;
-	bool sib = mode != 3 && rm == 4;
-	bool absolute = mode == 0 && (rm == 5 || (sib && (p[1] & 7) == 5));
+	bool no_base = (p[0] & 0xc7) == 4 && (p[1] & 7) == 5; /* table 2-3 */
 
-	return 1 + sib + (mode == 1 ? 1 : mode == 2 || absolute ? 4 : 0);
+	return modrm_sizes[p[0] >> 6][p[0] & 7] + (no_base ? 4 : 0);
 }
 
 static enum insn_class class_of(const uint8_t *opcode)
@@ -122,10 +127,22 @@ static enum insn_class class_of(const uint8_t *opcode)
 	}
 }
 
+/* What a branch does, of which all but this is read. */
+static void read_branch(enum form form, const uint8_t *opcode, struct insn *insn)
+{
+	const uint8_t *end = insn->bytes + insn->length;
+
+	insn->class = (uint8_t)class_of(opcode);
+	if (form & BRANCH)
+		insn->target = insn_next(insn) + (uint64_t)((form & IMMEDIATE) == 1
+								    ? (int8_t)end[-1]
+								    : (int32_t)load_le(end - 4, 4));
+}
+
 bool x86_common_read(const uint8_t *bytes, size_t size, uint64_t ip, struct insn *ret)
 {
 	const uint8_t *p = bytes, *opcode;
-	bool prefix, rex, wide;
+	bool prefix, rex, is_branch;
 	unsigned form;
 
 	if (size < INSN_MAX_SIZE)
@@ -134,26 +151,22 @@ bool x86_common_read(const uint8_t *bytes, size_t size, uint64_t ip, struct insn
 	p += prefix;
 	rex = *p >> 4 == 4;
 	p += rex;
-	opcode = p;
-	if (*p == 0x0f)
-		form = two_bytes[*++p];
-	else
-		form = one_byte[*p] ? one_byte[*p] : form_by_modrm(*p, p[1]);
-	p++;
-	if (!form || (prefix && form & (WITH_4 | BRANCH | INDIRECT)))
+	opcode = p++;
+	form = *opcode == 0x0f ? two_bytes[*p++] : one_byte[*opcode];
+	if (!form)
+		form = form_by_modrm(*opcode, *p);
+	is_branch = form & (BRANCH | INDIRECT | RETURN);
+	if (!form || (prefix && (is_branch || (form & IMMEDIATE) == 4)))
 		return false;
-	if ((prefix || rex) && (form & BRANCH || *opcode == 0xc3))
+	if (rex && form & (BRANCH | RETURN))
 		return false;
-	wide = rex && opcode[-1] & 8 && *opcode >> 3 == 0xb8 >> 3; /* mov of 8 bytes with REX.W */
 	if (form & WITH_MODRM)
 		p += modrm_size(p);
-	p += (form & WITH_1 ? 1 : 0) + (form & WITH_4 ? 4 : 0) + (wide ? 4 : 0);
+	p += form & IMMEDIATE;
+	if (rex && opcode[-1] & 8 && *opcode >> 3 == 0xb8 >> 3)
+		p += 4; /* mov of 8 bytes with REX.W */
 	*ret = (struct insn){ .ip = ip, .bytes = bytes, .length = (uint8_t)(p - bytes) };
-	if (form & (BRANCH | INDIRECT) || *opcode == 0xc3)
-		ret->class = (uint8_t)class_of(opcode);
-	if (form & BRANCH)
-		ret->target =
-			insn_next(ret) +
-			(uint64_t)(form & WITH_1 ? (int8_t)p[-1] : (int32_t)load_le(p - 4, 4));
+	if (is_branch)
+		read_branch(form, opcode, ret);
 	return true;
 }
