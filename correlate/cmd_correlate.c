@@ -9,6 +9,7 @@
 #include "correlate/correlation.h"
 #include "correlate/interrupt.h"
 #include "decode/base/options.h"
+#include "decode/base/plural.h"
 #include "decode/perf_damage.h"
 #include "decode/perf_file.h"
 
@@ -124,12 +125,12 @@ static void print_notes(const struct correlate_report *report)
 	}
 	if (offsets->no_vmcs)
 		(void)fprintf(stderr,
-			      "ptvm correlate: %" PRIu64 " guest TSC packets of an unknown VMCS\n",
-			      offsets->no_vmcs);
+			      "ptvm correlate: %" PRIu64 " guest TSC packet%s of an unknown VMCS\n",
+			      offsets->no_vmcs, plural(offsets->no_vmcs));
 	if (offsets->dropped)
 		(void)fprintf(stderr,
-			      "ptvm correlate: %" PRIu64 " guest TSC packets of too many VMCSs\n",
-			      offsets->dropped);
+			      "ptvm correlate: %" PRIu64 " guest TSC packet%s of too many VMCSs\n",
+			      offsets->dropped, plural(offsets->dropped));
 	print_damage(report->data);
 	if (!report->data->pt.tsc)
 		(void)fprintf(stderr, "ptvm correlate: %s: recorded without time stamps\n",
@@ -142,7 +143,7 @@ static int print(const struct correlation *correlation, bool json, struct ptvm_e
 						 &correlation->recorded, &correlation->offsets };
 
 	if (json && report_print_json(&report, stdout))
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 	if (!json)
 		report_print(&report, stdout);
 	print_notes(&report);
@@ -151,11 +152,11 @@ static int print(const struct correlation *correlation, bool json, struct ptvm_e
 
 static void say_done(const char *path, const struct apply_result *result)
 {
-	(void)fprintf(stderr, "ptvm correlate: %s: %" PRIu64 " time stamps corrected\n", path,
-		      result->changed);
+	(void)fprintf(stderr, "ptvm correlate: %s: %" PRIu64 " time stamp%s corrected\n", path,
+		      result->changed, plural(result->changed));
 	if (result->left)
-		(void)fprintf(stderr, "ptvm correlate: %s: %" PRIu64 " left as they were\n", path,
-			      result->left);
+		(void)fprintf(stderr, "ptvm correlate: %s: %" PRIu64 " left as %s\n", path,
+			      result->left, result->left == 1 ? "it was" : "they were");
 }
 
 static int change(const struct correlation *correlation, const struct correlate_args *args,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "decode/base/pager.h"
+#include "decode/base/plural.h"
 #include "decode/machine.h"
 #include "decode/perf_damage.h"
 #include "decode/perf_data.h"
@@ -19,17 +20,19 @@ static void report_gaps(const struct team_result *result)
 	for (int kind = 0; kind < GAP_KINDS; kind++)
 		if (result->gaps[kind])
 			(void)fprintf(stderr,
-				      "ptvm script: %" PRIu64 " instruction trace errors: %s\n",
-				      result->gaps[kind], gap_text((enum gap_kind)kind));
+				      "ptvm script: %" PRIu64 " instruction trace error%s: %s\n",
+				      result->gaps[kind], plural(result->gaps[kind]),
+				      gap_text((enum gap_kind)kind));
 	if (result->translated)
 		(void)fprintf(stderr,
-			      "ptvm script: %" PRIu64 " guest time stamps taken in the host's time "
+			      "ptvm script: %" PRIu64
+			      " guest time stamp%s taken in the host's time "
 			      "(--no-correlate takes them as they are)\n",
-			      result->translated);
+			      result->translated, plural(result->translated));
 	if (result->corrections)
 		(void)fprintf(stderr,
-			      "ptvm script: %" PRIu64 " times kept from running backwards\n",
-			      result->corrections);
+			      "ptvm script: %" PRIu64 " time%s kept from running backwards\n",
+			      result->corrections, plural(result->corrections));
 }
 
 static void report_labels(const struct team_result *result)
@@ -37,9 +40,10 @@ static void report_labels(const struct team_result *result)
 	if (result->labels)
 		(void)fprintf(stderr,
 			      "ptvm script: %" PRIu64
-			      " jump labels or calls found patched in code copied "
+			      " jump label%s or call%s found patched in code copied "
 			      "earlier (first at %#" PRIx64 ")\n",
-			      result->labels, result->first_label);
+			      result->labels, plural(result->labels), plural(result->labels),
+			      result->first_label);
 }
 
 static void report_damage(const struct perf_data *data)

@@ -1,6 +1,7 @@
 /* Code given by hand: ELF and flat files put at addresses, one address space for everything. */
 #include <string.h>
 
+#include "decode/base/plural.h"
 #include "decode/base/vec.h"
 #include "decode/machine_parts.h"
 
@@ -48,8 +49,8 @@ static int add_segments(struct machine *machine, const char *path, const struct 
 			return r;
 	}
 	if (file->cut_segments)
-		machine_note(machine, "%s: %zu segments are not wholly in the file", path,
-			     file->cut_segments);
+		machine_note(machine, "%s: %zu segment%s not wholly in the file", path,
+			     file->cut_segments, plural(file->cut_segments));
 	if (history_finish(&machine->maps.history, &dropped) || add_symbols(machine, file, base))
 		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
 	return 0;

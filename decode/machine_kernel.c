@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "decode/base/plural.h"
 #include "decode/base/vec.h"
 #include "decode/kallsyms.h"
 #include "decode/machine_parts.h"
@@ -43,8 +44,8 @@ static int add_segments(struct machine *machine, const char *path, const struct 
 	if (!added)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no kernel code in it", path);
 	if (file->cut_segments)
-		machine_note(machine, "%s: %zu segments are not wholly in the file", path,
-			     file->cut_segments);
+		machine_note(machine, "%s: %zu segment%s not wholly in the file", path,
+			     file->cut_segments, plural(file->cut_segments));
 	return 0;
 }
 

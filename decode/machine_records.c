@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/base/plural.h"
 #include "decode/base/vec.h"
 #include "decode/bpf_programs.h"
 #include "decode/machine_parts.h"
@@ -312,9 +313,10 @@ static int finish(struct reader *reader, struct machine *machine)
 		return -PTVM_NO_MEMORY;
 	if (pokes + maps + symbols)
 		machine_note(machine,
-			     "%zu text pokes, %zu maps and %zu symbols of %s overlap too "
-			     "much and are left out",
-			     pokes, maps, symbols, machine->kernel_name);
+			     "%zu text poke%s, %zu map%s and %zu symbol%s of %s left out: too much "
+			     "overlap",
+			     pokes, plural(pokes), maps, plural(maps), symbols, plural(symbols),
+			     machine->kernel_name);
 	machine->is_timeless = reader->data->is_timeless;
 	return 0;
 }
@@ -344,11 +346,10 @@ int machines_read_records(struct machines *machines, const struct perf_data *dat
 	for (size_t i = 0; !r && i < machines->guest_count; i++)
 		r = finish(&reader, machines->guests[i]);
 	if (reader.bad_records)
-		machine_note(host, "%zu records of maps, forks, names or kernel text are damaged",
-			     reader.bad_records);
+		machine_note(host, "%zu damaged record%s of maps, forks, names or kernel text",
+			     reader.bad_records, plural(reader.bad_records));
 	if (host->processes.lost)
-		machine_note(host,
-			     "%zu maps of processes are not known: too many forks or overlaps",
-			     host->processes.lost);
+		machine_note(host, "%zu map%s of processes not known: too many forks or overlaps",
+			     host->processes.lost, plural(host->processes.lost));
 	return r;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "decode/base/lost_pages.h"
+#include "decode/base/plural.h"
 
 /* The first damage that hides what follows it. */
 static int check_records(const struct perf_data *data, struct ptvm_error *error)
@@ -16,8 +17,9 @@ static int check_records(const struct perf_data *data, struct ptvm_error *error)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: %s at offset %#" PRIx64, path,
 				 data->bad_reason, offset);
 	return ptvm_fail(error, PTVM_BAD_INPUT,
-			 "%s: %s at offset %#" PRIx64 " (%" PRIu64 " bytes are left out)", path,
-			 data->bad_reason, offset, data->skipped_bytes);
+			 "%s: %s at offset %#" PRIx64 " (%" PRIu64 " byte%s left out)", path,
+			 data->bad_reason, offset, data->skipped_bytes,
+			 plural(data->skipped_bytes));
 }
 
 /* A recorder that was killed leaves the size 0: that is all that there was. */
@@ -32,11 +34,12 @@ static int check_end(const struct perf_data *data, struct ptvm_error *error)
 			 data->file_path, data->data_size - left);
 }
 
-static int check_count(const struct perf_data *data, uint64_t count, const char *what,
-		       struct ptvm_error *error)
+/* `after` is behind the noun and its ending. */
+static int check_count(const struct perf_data *data, uint64_t count, const char *noun,
+		       const char *after, struct ptvm_error *error)
 {
-	return count ? ptvm_fail(error, PTVM_BAD_INPUT, "%s: %" PRIu64 " %s", data->path, count,
-				 what)
+	return count ? ptvm_fail(error, PTVM_BAD_INPUT, "%s: %" PRIu64 " %s%s%s", data->path, count,
+				 noun, plural(count), after)
 		     : 0;
 }
 
@@ -46,13 +49,13 @@ int perf_damage_check(const struct perf_data *data, unsigned kind, struct ptvm_e
 	case 0: return check_records(data, error);
 	case 1: return check_end(data, error);
 	case 2:
-		return check_count(data, data->bad_features, "features of the header are damaged",
+		return check_count(data, data->bad_features, "damaged feature", " of the header",
 				   error);
-	case 3: return check_count(data, data->bad_records, "records are damaged", error);
-	case 4: return check_count(data, data->lost_records, "records were lost", error);
+	case 3: return check_count(data, data->bad_records, "damaged record", "", error);
+	case 4: return check_count(data, data->lost_records, "lost record", "", error);
 	case 5:
-		return check_count(data, data->left_out_queues,
-				   "queues of trace are left out, of too many", error);
+		return check_count(data, data->left_out_queues, "queue",
+				   " of trace left out, of too many", error);
 	default: return 0;
 	}
 }

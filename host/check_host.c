@@ -12,6 +12,7 @@
 
 #include "decode/base/bytes.h"
 #include "decode/base/cleanup.h"
+#include "decode/base/plural.h"
 #include "host/cpu_model.h"
 #include "host/kernel_file.h"
 #include "host/pt_pmu.h"
@@ -55,8 +56,8 @@ static void check_pmu_found(const struct pt_pmu *pmu, struct check_list *list)
 		if (pmu->caps[cap])
 			end += snprintf(end, sizeof(caps) - (size_t)(end - caps), " %s=%x",
 					pt_cap_name(cap), pmu->caps[cap]);
-	check_add(list, "intel_pt", CHECK_OK, NULL, "PMU type %u, %zu options", pmu->type,
-		  pmu->term_count);
+	check_add(list, "intel_pt", CHECK_OK, NULL, "PMU type %u, %zu option%s", pmu->type,
+		  pmu->term_count, plural(pmu->term_count));
 	if (!pmu->caps[PT_CAP_MTC])
 		check_add(list, "intel_pt caps", CHECK_WARNING,
 			  "without mtc a guest's clock cannot be inferred: its recorded offset is "

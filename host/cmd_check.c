@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "decode/base/options.h"
+#include "decode/base/plural.h"
 #include "host/check_guest.h"
 #include "host/check_host.h"
 #include "host/guest_way.h"
@@ -45,6 +46,8 @@ static int parse_options(struct check_args *args, int argc, char **argv, struct 
 
 static void print_text(const struct check_list *list)
 {
+	const size_t blocks = check_count(list, CHECK_BLOCKS);
+	const size_t warnings = check_count(list, CHECK_WARNING);
 	const struct check_item *item;
 
 	for (item = list->items; item < list->items + list->count; item++) {
@@ -54,12 +57,12 @@ static void print_text(const struct check_list *list)
 			(void)printf(" -> %s", item->remedy);
 		(void)putchar('\n');
 	}
-	if (check_count(list, CHECK_BLOCKS))
-		(void)printf("Recording cannot work: %zu of %zu items block it.\n",
-			     check_count(list, CHECK_BLOCKS), list->count);
+	if (blocks)
+		(void)printf("Recording cannot work: %zu of %zu items block%s it.\n", blocks,
+			     list->count, blocks == 1 ? "s" : "");
 	else
-		(void)printf("Recording can work, with %zu warnings.\n",
-			     check_count(list, CHECK_WARNING));
+		(void)printf("Recording can work, with %zu warning%s.\n", warnings,
+			     plural(warnings));
 }
 
 static json_t *item_json(const struct check_item *item)

@@ -6,6 +6,7 @@
 
 #include "decode/base/monotonic.h"
 #include "decode/base/options.h"
+#include "decode/base/plural.h"
 #include "guest/channel.h"
 #include "guest/guest_copy.h"
 #include "guest/output_directory.h"
@@ -67,11 +68,12 @@ static int next_part(void *context, struct ptvm_error *error)
 
 static void print_result(const struct guest_copy *copy, const char *path, double took)
 {
-	(void)printf("%s: kernel %s, %.1f MiB of code and %.1f MiB of symbols, %zu modules, by %s "
+	(void)printf("%s: kernel %s, %.1f MiB of code and %.1f MiB of symbols, %zu module%s, by %s "
 		     "in %.1f s\n",
 		     path, copy->facts.release.from ? copy->facts.release.value : "(no release)",
 		     copy_loop_mib(copy->code.total), copy_loop_mib(copy->kallsyms_bytes),
-		     copy->modules.count, copy->channel->way->name, took);
+		     copy->modules.count, plural(copy->modules.count), copy->channel->way->name,
+		     took);
 }
 
 static int copy_guest(void *context, struct guest_way *way, struct ptvm_error *error)

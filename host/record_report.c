@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "decode/base/plural.h"
 #include "host/record_options.h"
 #include "host/recorder.h"
 #include "host/trace_loss.h"
@@ -11,9 +12,9 @@ static const double bytes_per_mb = 1e6;
 static const double ns_per_ms = 1e6;
 static const double ns_per_s = 1e9;
 
-static void print_count(size_t count, const char *what, FILE *out)
+static void print_count(uint64_t count, const char *what, FILE *out)
 {
-	(void)fprintf(out, "%zu %s%s", count, what, count == 1 ? "" : "s");
+	(void)fprintf(out, "%" PRIu64 " %s%s", count, what, plural(count));
 }
 
 static void print_targets(const struct record_targets *targets, FILE *out)
@@ -62,14 +63,15 @@ static void print_loss(const struct thread_loss *loss, FILE *out)
 	if (loss->first)
 		(void)fprintf(out, " from %.9f s:", (double)loss->first / ns_per_s);
 	if (loss->stops)
-		(void)fprintf(out, " %" PRIu64 " stops, %.3f ms at most,", loss->stops,
-			      (double)loss->ns / ns_per_ms);
+		(void)fprintf(out, " %" PRIu64 " stop%s, %.3f ms at most,", loss->stops,
+			      plural(loss->stops), (double)loss->ns / ns_per_ms);
 	if (loss->partials)
-		(void)fprintf(out, " %" PRIu64 " gaps,", loss->partials);
+		(void)fprintf(out, " %" PRIu64 " gap%s,", loss->partials, plural(loss->partials));
 	if (loss->bytes)
-		(void)fprintf(out, " %" PRIu64 " bytes of trace,", loss->bytes);
+		(void)fprintf(out, " %" PRIu64 " byte%s of trace,", loss->bytes,
+			      plural(loss->bytes));
 	if (loss->records)
-		(void)fprintf(out, " %" PRIu64 " records,", loss->records);
+		(void)fprintf(out, " %" PRIu64 " record%s,", loss->records, plural(loss->records));
 }
 
 /* Threads that are not traced lose records only, of switches on the CPUs; all of them are one. */
@@ -142,8 +144,10 @@ void record_report_print(const struct recorder *recorder, const struct trace_los
 
 	(void)fprintf(out, "ptvm record: %.3f MB in %s, ", size, recorder->directory.path);
 	print_targets(&recorder->targets, out);
-	if (recorder->options->is_snapshot)
-		(void)fprintf(out, ", %" PRIu64 " snapshots", recorder->snapshots);
+	if (recorder->options->is_snapshot) {
+		(void)fputs(", ", out);
+		print_count(recorder->snapshots, "snapshot", out);
+	}
 	(void)fputs(is_full ? ", ended at --max-size\n" : "\n", out);
 	if (!print_still(recorder, is_written, out) && !is_written)
 		print_no_trace(out);

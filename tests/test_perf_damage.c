@@ -75,9 +75,9 @@ static void damage_is_told_by_its_kind(void **state)
 	file = perf_build_file(&build);
 	tell(file, told);
 	(void)snprintf(expected, sizeof(expected),
-		       "file: no such type of record at offset %#zx (16 bytes are left out)\n"
-		       "file: 1 records are damaged\n"
-		       "file: 7 records were lost\n",
+		       "file: no such type of record at offset %#zx (16 bytes left out)\n"
+		       "file: 1 damaged record\n"
+		       "file: 7 lost records\n",
 		       bad + (size_t)load_le(file.data + DATA, 8));
 	assert_string_equal(told, expected);
 	perf_build_free(&build);

@@ -145,7 +145,7 @@ def test_commands_are_carried_out(where):
         os.write(control, f"{word}\n".encode())
         assert word == "nonsense" or os.read(ack, 64) == b"ack\n", word
     errors = recorder.communicate(timeout=LIMIT)[1]
-    assert recorder.returncode == 0 and "no such command: 'nonsense'" in errors and "1 snapshots" in errors, errors
+    assert recorder.returncode == 0 and "no such command: 'nonsense'" in errors and "1 snapshot" in errors, errors
 
 
 def run_tests():

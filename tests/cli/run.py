@@ -280,7 +280,7 @@ def test_damaged_records_are_counted():
         data[at + 15] = 1  # more entries than any record can have
         damaged.write_bytes(data)
         run = ptvm("script", "-i", damaged, "--itrace=e")
-        assert f"ptvm script: {damaged}: 1 records are damaged\n" in run.stderr, run.stderr
+        assert f"ptvm script: {damaged}: 1 damaged record\n" in run.stderr, run.stderr
 
 
 def test_a_recording_that_is_not_there_is_a_failure():

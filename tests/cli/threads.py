@@ -108,7 +108,7 @@ def test_damage_is_told_of_the_file_that_has_it(where):
         file.write(bytes(16))
     for verb in (["script"], ["correlate", "--dry-run"]):
         run = subprocess.run([PTVM, *verb, "-i", where / "damaged"], capture_output=True, text=True, check=False)
-        assert f"{where}/damaged/data.10: " in run.stderr and f" at offset {size:#x} (16 bytes are left out)\n" in run.stderr, run.stderr
+        assert f"{where}/damaged/data.10: " in run.stderr and f" at offset {size:#x} (16 bytes left out)\n" in run.stderr, run.stderr
 
 
 def main():
