@@ -42,7 +42,7 @@ void prefix_switch(struct printer *printer)
 	if (where->pid >= 0 || printer->next_switch >= where->switch_count)
 		return;
 	next = where->switches + printer->next_switch;
-	if (next->time > printer->time_ns)
+	if (next->time > printer->told_ns)
 		return;
 	printer->pid = next->pid;
 	printer->tid = next->tid;

@@ -315,7 +315,21 @@ static bool is_decided(const struct flow_item *item)
 	       item->block->end != BLOCK_NO_CODE;
 }
 
-static void take_block(struct printer *printer, const struct flow_item *item)
+/* The time that a packet told is that of the branch or event that it is about: what ran before is
+ * older. */
+static void settle_time(struct printer *printer)
+{
+	if (printer->told_ns == printer->time_ns)
+		return;
+	settle_branch(printer);
+	if (printer->told_ns >= printer->record_ns)
+		print_origin_of_samples(printer, printer->told_ns);
+	printer->time_ns = printer->told_ns;
+	printer->stale = true;
+}
+
+static void take_block(struct printer *printer, const struct flow_item *item,
+		       const struct flow_item *next)
 {
 	struct block *block = item->block;
 	bool taken = item->flags & FLOW_TAKEN;
@@ -334,6 +348,8 @@ static void take_block(struct printer *printer, const struct flow_item *item)
 		return;
 	}
 	take_known(printer, block, last);
+	if (is_decided(item) || (next && next->kind == FLOW_END))
+		settle_time(printer);
 	printer->branch_due = printer->cycles_due && is_decided(item);
 	/* later branches of the same packet ran some time after its cycles */
 	if (is_decided(item) && !printer->config->itrace.approximate_ipc)
@@ -460,8 +476,6 @@ static void take_end_async(struct printer *printer, uint64_t ip)
 
 static void take_time(struct printer *printer, const struct flow_item *item)
 {
-	uint64_t time_ns = item->value;
-
 	if (item->count)
 		settle_branch(printer); /* these cycles came after it */
 	printer->cycles_due |= item->count > 0;
@@ -470,14 +484,11 @@ static void take_time(struct printer *printer, const struct flow_item *item)
 	if (item->value == printer->tsc || printer->config->timeless)
 		return;
 	settle_branch(printer);
-	if (printer->config->pt->conv.valid)
-		time_ns = time_conv_ns(&printer->config->pt->conv, item->value);
-	if (time_ns >= printer->record_ns)
-		print_origin_of_samples(printer, time_ns);
 	printer->tsc = item->value;
+	printer->told_ns = item->value;
+	if (printer->config->pt->conv.valid)
+		printer->told_ns = time_conv_ns(&printer->config->pt->conv, item->value);
 	printer->since_time = 0;
-	printer->time_ns = time_ns;
-	printer->stale = true;
 }
 
 /* What changes with the context and is an event of its own; `next` is the item after it. */
@@ -529,8 +540,10 @@ static void take_event(struct printer *printer, uint64_t payload)
 static void take_item(struct printer *printer, const struct flow_batch *batch,
 		      const struct flow_item *item, const struct flow_item *next)
 {
+	if (item->kind != FLOW_BLOCK && item->kind != FLOW_TIME)
+		settle_time(printer);
 	switch ((enum flow_kind)item->kind) {
-	case FLOW_BLOCK: take_block(printer, item); break;
+	case FLOW_BLOCK: take_block(printer, item, next); break;
 	case FLOW_TO: take_to(printer, item->value); break;
 	case FLOW_ASYNC: take_async(printer, item->value); break;
 	case FLOW_BEGIN: take_begin(printer, item->value); break;

@@ -93,7 +93,8 @@ struct printer {
 	/* where the flow is */
 	struct pt_context context;
 	struct pt_context branch_context; /* at the start of an unfinished branch */
-	uint64_t tsc, time_ns, ip;
+	uint64_t tsc, told_ns;            /* as the last packet told, and */
+	uint64_t time_ns, ip;             /* of what is printed */
 	struct code_space *space;
 	/* The last instruction that ran, if it is a branch whose lines wait for what comes next:
 	 * its target, or that tracing ends with it. */

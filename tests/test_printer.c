@@ -207,6 +207,42 @@ static void cycles_belong_to_the_branches_before_which_they_are_told(void **stat
 		      "             1000 \t IPC: 0.25 (1/4) \n");
 }
 
+static void the_time_of_a_packet_is_that_of_the_branch_it_tells(void **state)
+{
+	struct bench *bench = bench_new(FIELD_TIME | FIELD_IP, "b");
+	struct insn insns[] = {
+		{ .ip = 0x1000, .class = INSN_JMP, .target = 0x1004 },
+		{ .ip = 0x1004, .class = INSN_JCC, .target = 0x1000 },
+	};
+	struct block block = {
+		.ip = 0x1000,
+		.insns = insns,
+		.count = 2,
+		.end = BLOCK_CONDITIONAL,
+		.target = 0x1000,
+	};
+
+	bench->config.nanoseconds = true;
+	add_context(bench, host);
+	add(bench, FLOW_TIME, 100);
+	add(bench, FLOW_BEGIN, 0x1000);
+	for (uint64_t time = 200; time <= 300; time += 100) {
+		add(bench, FLOW_TIME, time);
+		add(bench, FLOW_BLOCK, 0);
+		bench->batch.items[bench->batch.count - 1].block = &block;
+		bench->batch.items[bench->batch.count - 1].count = 2;
+		bench->batch.items[bench->batch.count - 1].flags = FLOW_TAKEN;
+	}
+	add(bench, FLOW_TIME, 400);
+	add(bench, FLOW_ASYNC, 0x2000);
+	prints(bench, "    0.000000100:                 0\n"
+		      "    0.000000100:              1000\n"
+		      "    0.000000200:              1004\n"
+		      "    0.000000200:              1000\n"
+		      "    0.000000300:              1004\n"
+		      "    0.000000400:              1000\n");
+}
+
 static void a_gap_is_told_in_words_of_perf(void **state)
 {
 	struct bench *bench = bench_new(FIELD_IP, "e");
@@ -243,6 +279,7 @@ int main(void)
 		cmocka_unit_test(the_interrupt_flag_changes_by_a_branch_or_without),
 		cmocka_unit_test(transactions_begin_and_end),
 		cmocka_unit_test(cycles_belong_to_the_branches_before_which_they_are_told),
+		cmocka_unit_test(the_time_of_a_packet_is_that_of_the_branch_it_tells),
 		cmocka_unit_test(a_gap_is_told_in_words_of_perf),
 		cmocka_unit_test(only_wanted_sides_are_printed),
 	};
