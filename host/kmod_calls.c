@@ -4,20 +4,17 @@
 #include <stddef.h>
 
 #include "decode/base/error.h"
+#include "decode/base/library.h"
 
 int kmod_calls_load(struct kmod_calls *ret)
 {
-	/* what libraries below it leave to be done at exit must stay */
-	ret->library = dlopen("libkmod.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	if (!ret->library)
-		return -PTVM_NOT_FOUND;
-#define FIND(name)                                                                                 \
-	ret->name = (__typeof__(ret->name))dlsym(ret->library, #name);                             \
-	if (!ret->name)                                                                            \
-	return -PTVM_NOT_FOUND
-	KMOD_CALLS(FIND);
-#undef FIND
-	return 0;
+#define NAME(name) #name,
+	static const char *const names[] = { KMOD_CALLS(NAME) };
+#undef NAME
+
+	ret->library =
+		library_load("libkmod.so.2", names, (void **)ret, sizeof(names) / sizeof(names[0]));
+	return ret->library ? 0 : -PTVM_NOT_FOUND;
 }
 
 void kmod_calls_unload(struct kmod_calls *calls)

@@ -2,22 +2,20 @@
 
 #include <dlfcn.h>
 
+#include "decode/base/library.h"
+
 int libvirt_load(struct libvirt_calls *ret, struct ptvm_error *error)
 {
-	static const char library[] = "libvirt-qemu.so.0";
+#define NAME(name) #name,
+	static const char *const names[] = { LIBVIRT_CALLS(NAME) };
+#undef NAME
+	static const char file[] = "libvirt-qemu.so.0";
 
-	/* libraries below it start threads: their code must stay */
-	ret->library = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	if (!ret->library)
-		return ptvm_fail(error, PTVM_SYSTEM,
-				 "%s: not installed (libvirt-clients brings it)", library);
-#define FIND(name)                                                                                 \
-	ret->name = (__typeof__(ret->name))dlsym(ret->library, #name);                             \
-	if (!ret->name)                                                                            \
-	return ptvm_fail(error, PTVM_SYSTEM, "%s: has no " #name, library)
-	LIBVIRT_CALLS(FIND);
-#undef FIND
-	return 0;
+	ret->library = library_load(file, names, (void **)ret, sizeof(names) / sizeof(names[0]));
+	return ret->library ? 0
+			    : ptvm_fail(error, PTVM_SYSTEM,
+					"%s: not installed (libvirt-clients brings it), or too old",
+					file);
 }
 
 void libvirt_unload(struct libvirt_calls *calls)

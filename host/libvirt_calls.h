@@ -1,5 +1,6 @@
-/* The calls of libvirt that ptvm makes, found by name at run time: the library brings fifty others
- * that take longer to load than a short recording to decode, and it need not be installed. */
+/* The calls of libvirt that ptvm makes, found by name at run time: the library needs fifty others,
+ * which take longer to load than a short recording takes to decode, and it need not be installed.
+ */
 #pragma once
 
 #include <libvirt/libvirt-qemu.h>
@@ -8,35 +9,37 @@
 
 #include "decode/base/error.h"
 
-#define LIBVIRT_CALLS(call)                                                                        \
-	call(virConnectClose);                                                                     \
-	call(virConnectGetLibVersion);                                                             \
-	call(virConnectGetURI);                                                                    \
-	call(virConnectGetVersion);                                                                \
-	call(virConnectNumOfDomains);                                                              \
-	call(virConnectOpen);                                                                      \
-	call(virConnectOpenReadOnly);                                                              \
-	call(virDomainFree);                                                                       \
-	call(virDomainGetID);                                                                      \
-	call(virDomainGetName);                                                                    \
-	call(virDomainGetState);                                                                   \
-	call(virDomainGetUUIDString);                                                              \
-	call(virDomainIsActive);                                                                   \
-	call(virDomainLookupByID);                                                                 \
-	call(virDomainLookupByName);                                                               \
-	call(virDomainLookupByUUIDString);                                                         \
-	call(virDomainMemoryPeek);                                                                 \
-	call(virDomainQemuAgentCommand);                                                           \
-	call(virDomainQemuMonitorCommand);                                                         \
-	call(virGetLastErrorMessage);                                                              \
+/* clang-format off */
+#define LIBVIRT_CALLS(call) \
+	call(virConnectClose) \
+	call(virConnectGetLibVersion) \
+	call(virConnectGetURI) \
+	call(virConnectGetVersion) \
+	call(virConnectNumOfDomains) \
+	call(virConnectOpen) \
+	call(virConnectOpenReadOnly) \
+	call(virDomainFree) \
+	call(virDomainGetID) \
+	call(virDomainGetName) \
+	call(virDomainGetState) \
+	call(virDomainGetUUIDString) \
+	call(virDomainIsActive) \
+	call(virDomainLookupByID) \
+	call(virDomainLookupByName) \
+	call(virDomainLookupByUUIDString) \
+	call(virDomainMemoryPeek) \
+	call(virDomainQemuAgentCommand) \
+	call(virDomainQemuMonitorCommand) \
+	call(virGetLastErrorMessage) \
 	call(virSetErrorFunc)
+/* clang-format on */
 
 /** Zero-initialise before use; release with libvirt_unload(). */
 struct libvirt_calls {
+#define CALL(name) __typeof__(name) *name;
+	LIBVIRT_CALLS(CALL) /* first: library_load() fills them in */
+#undef CALL
 	void *library; /* libvirt-qemu, which libvirt comes with */
-#define LIBVIRT_CALL(name) __typeof__(name) *name
-	LIBVIRT_CALLS(LIBVIRT_CALL);
-#undef LIBVIRT_CALL
 };
 
 /** Load the library. Returns 0, or -PTVM_SYSTEM where it is not there or lacks a call. */
