@@ -15,7 +15,7 @@ struct domain_link {
 	virConnectPtr connection;
 };
 
-/* A domain of libvirt's, to be given back to it. */
+/* A domain that libvirt handed out, and wants back. */
 struct looked_up {
 	const struct libvirt_calls *vir;
 	virDomainPtr domain; /* NULL: not found */
@@ -29,7 +29,7 @@ static void looked_up_free(struct looked_up *looked_up)
 
 #define _cleanup_looked_up_ _cleanup_(looked_up_free)
 
-/* libvirt prints its errors where nobody takes them. */
+/* Without a handler libvirt prints errors itself. */
 static void keep_quiet(void *context, virErrorPtr error)
 {
 }
@@ -127,6 +127,12 @@ static virDomainPtr look_up(const struct domain_link *link, const char *name)
 	return domain;
 }
 
+static struct looked_up look_up_uuid(const struct domain_link *link, const char *uuid)
+{
+	return (struct looked_up){ &link->vir,
+				   link->vir.virDomainLookupByUUIDString(link->connection, uuid) };
+}
+
 static const char *state_text(int state)
 {
 	static const char *const words[] = {
@@ -165,8 +171,7 @@ int domain_agent_ask(struct domain_link *link, const char *uuid, const char *com
 		     char **ret_reply, struct ptvm_error *error)
 {
 	const struct libvirt_calls *vir = &link->vir;
-	_cleanup_looked_up_ struct looked_up found = { vir, vir->virDomainLookupByUUIDString(
-								    link->connection, uuid) };
+	_cleanup_looked_up_ struct looked_up found = look_up_uuid(link, uuid);
 	char *reply = NULL;
 
 	if (found.domain)
@@ -181,8 +186,7 @@ int domain_monitor_ask(struct domain_link *link, const char *uuid, const char *c
 		       char **ret_reply, struct ptvm_error *error)
 {
 	const struct libvirt_calls *vir = &link->vir;
-	_cleanup_looked_up_ struct looked_up found = { vir, vir->virDomainLookupByUUIDString(
-								    link->connection, uuid) };
+	_cleanup_looked_up_ struct looked_up found = look_up_uuid(link, uuid);
 	char *reply = NULL;
 	int r = -1;
 
@@ -199,8 +203,7 @@ int domain_memory_read(struct domain_link *link, const char *uuid, uint64_t addr
 		       size_t size, struct ptvm_error *error)
 {
 	const struct libvirt_calls *vir = &link->vir;
-	_cleanup_looked_up_ struct looked_up found = { vir, vir->virDomainLookupByUUIDString(
-								    link->connection, uuid) };
+	_cleanup_looked_up_ struct looked_up found = look_up_uuid(link, uuid);
 
 	if (!found.domain ||
 	    vir->virDomainMemoryPeek(found.domain, address, size, data, VIR_MEMORY_PHYSICAL) < 0)
