@@ -5,21 +5,14 @@
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
 #include "decode/base/vec.h"
+#include "decode/perf_record.h"
 
 enum {
 	HEADER_SIZE = 8,
 	TRAILER_SIZE = 32, /* pid, tid, time, CPU and identifier: perf_open.c asks for them */
 	TRAILER_TID = 4,
 	TRAILER_TIME = 8,
-	RECORD_LOST = 2,
-	RECORD_SAMPLE = 9, /* has no trailer */
-	RECORD_AUX = 11,
-	RECORD_LOST_SAMPLES = 13,
-	AUX_TRUNCATED = 1,
-	AUX_OVERWRITE = 2,
-	AUX_PARTIAL = 4,
-	AUX_COLLISION = 8,
-	MAX_READ = 64, /* of a record we need no more */
+	MAX_READ = 64, /* bytes of a record that are looked at */
 };
 
 /* What all records but samples tell. */
@@ -57,7 +50,7 @@ static bool read_record(const struct ring_bytes *bytes, uint64_t at, struct reco
 	if (ret->size < HEADER_SIZE || ret->size > left)
 		return false;
 	copy_out(bytes, at, ret->data, ret->size < MAX_READ ? ret->size : MAX_READ);
-	if (ret->type == RECORD_SAMPLE || ret->size < HEADER_SIZE + TRAILER_SIZE)
+	if (ret->type == PERF_SAMPLE || ret->size < HEADER_SIZE + TRAILER_SIZE)
 		return true;
 	copy_out(bytes, at + ret->size - TRAILER_SIZE, trailer, TRAILER_SIZE);
 	ret->tid = (pid_t)load_le(trailer + TRAILER_TID, 4);
@@ -104,19 +97,19 @@ static int read_aux(struct trace_loss *loss, const struct record *record)
 	const uint64_t skipped = offset > loss->end ? offset - loss->end : 0;
 	struct thread_loss *thread;
 
-	if (flags & AUX_OVERWRITE)
+	if (flags & PERF_AUX_OVERWRITE)
 		return 0;
 	loss->end = offset + size;
-	if (!skipped && !(flags & (AUX_TRUNCATED | AUX_PARTIAL | AUX_COLLISION)))
+	if (!skipped && !(flags & (PERF_AUX_TRUNCATED | PERF_AUX_PARTIAL | PERF_AUX_COLLISION)))
 		return 0;
 	thread = thread_of(loss, record->tid);
 	if (!thread)
 		return -PTVM_NO_MEMORY;
 	note_time(thread, record->time);
 	thread->bytes += skipped;
-	thread->stops += (flags & AUX_TRUNCATED) != 0;
-	thread->partials += (flags & (AUX_PARTIAL | AUX_COLLISION)) != 0;
-	if (flags & AUX_TRUNCATED) {
+	thread->stops += (flags & PERF_AUX_TRUNCATED) != 0;
+	thread->partials += (flags & (PERF_AUX_PARTIAL | PERF_AUX_COLLISION)) != 0;
+	if (flags & PERF_AUX_TRUNCATED) {
 		loss->stopped_at = record->time;
 		loss->stopped_tid = record->tid;
 	}
@@ -130,12 +123,12 @@ static int read_one(struct trace_loss *loss, const struct record *record)
 	if (record->time > loss->newest)
 		loss->newest = record->time;
 	switch (record->type) {
-	case RECORD_LOST:
+	case PERF_LOST:
 		loss->told += load_le(record->data + 16, 8);
 		return read_lost(loss, record, load_le(record->data + 16, 8));
-	case RECORD_LOST_SAMPLES: return read_lost(loss, record, load_le(record->data + 8, 8));
-	case RECORD_SAMPLE: loss->samples++; return 0;
-	case RECORD_AUX: return read_aux(loss, record);
+	case PERF_LOST_SAMPLES: return read_lost(loss, record, load_le(record->data + 8, 8));
+	case PERF_SAMPLE: loss->samples++; return 0;
+	case PERF_AUX: return read_aux(loss, record);
 	default: return 0;
 	}
 }
