@@ -38,7 +38,7 @@ int journal_begin(struct journal_writer *writer, const char *path, uint64_t file
 	if (asprintf(&writer->draft, "%s.new", path) < 0)
 		writer->draft = NULL;
 	if (!writer->path || !writer->buffer || !writer->draft)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 	writer->fd = open(writer->draft, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	return writer->fd < 0 ? ptvm_fail_errno(error, "%s", writer->draft) : 0;
 }

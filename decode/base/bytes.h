@@ -1,10 +1,13 @@
 /* A read-only view of memory, with bounded little-endian reads. Owns nothing. */
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "load_le() reads as the CPU does");
 
 struct bytes {
 	const uint8_t *data;
