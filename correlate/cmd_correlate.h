@@ -3,5 +3,5 @@
 
 #include "decode/base/error.h"
 
-/** The verb; see struct verb. */
+/** See struct verb in decode/base/verb.h. */
 int cmd_correlate(int argc, char **argv, struct ptvm_error *error);

@@ -79,7 +79,7 @@ int correlation_find(struct correlation *correlation, const struct offsets_given
 	if (!r)
 		r = tsc_offset_infer(&table, &data->pt, &correlation->offsets);
 	vmcs_table_free(&table);
-	/* what KVM said is of the recording as it was made */
+	/* KVM's offsets are those of the recording as it was made */
 	if (!r && correlation->journal != JOURNAL_DONE)
 		r = use_recorded(correlation);
 	if (!r)
@@ -91,7 +91,7 @@ int correlation_find(struct correlation *correlation, const struct offsets_given
 	return r;
 }
 
-/* Whether it is for us to change this file. */
+/* May we change this file? */
 static int check_rights(const struct stat *status, const char *path, struct ptvm_error *error)
 {
 	if (status->st_uid && status->st_uid != geteuid())

@@ -9,8 +9,9 @@ void crystal_reset(struct crystal *crystal, const struct pt_config *config)
 	*crystal = (struct crystal){ .mtc_shift = shift };
 }
 
-/* Ticks to go to a count of which `bits` bits are known to be `low`. Packets are written a little
- * out of order: two periods of MTC are rather a step back than one of almost the whole range. */
+/* How many ticks lead to a count whose low `bits` bits are `low`. Packets are written a little out
+ * of order: what looks like a step forward by almost the whole range is one back, by two periods of
+ * MTC at most. */
 static int64_t step_to(const struct crystal *crystal, uint64_t low, unsigned bits)
 {
 	int64_t range = (int64_t)1 << bits;

@@ -28,8 +28,8 @@ struct apply_result {
  * changed no journal is left.
  *
  * Returns 0; -PTVM_END when it was stopped; -PTVM_INCONSISTENT where a journal is there already; or
- * another error. The file is unchanged then, unless undoing
- * failed as well, which the next run then does.
+ * another error. The file is unchanged then, unless undoing failed as well; the next run does it
+ * then.
  */
 int offset_apply(const struct perf_data *data, const struct tsc_offsets *offsets,
 		 const struct apply_target *target, struct apply_result *ret,

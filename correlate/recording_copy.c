@@ -72,9 +72,9 @@ static char *name_of(const char *path, const char *slash, const char *name)
 static int copy_directory(int from, mode_t mode, const char *to, int depth,
 			  const struct watch *watch, struct ptvm_error *error);
 
-/* What is no file and no directory is no part of a recording, and not opened: a device may do
- * things then. A link to a directory may lead up again: one is followed from the recording's own
- * only. */
+/* Only files and directories are parts of a recording; to open anything else, such as a device, may
+ * have effects. A link to a directory may lead back up: it is followed only from the recording's
+ * own directory. */
 static int copy_entry(int directory, const char *name, const char *to, int depth,
 		      const struct watch *watch, struct ptvm_error *error)
 {
@@ -84,7 +84,6 @@ static int copy_entry(int directory, const char *name, const char *to, int depth
 
 	if (!path)
 		return -PTVM_NO_MEMORY;
-
 	if (fstatat(directory, name, &link, AT_SYMLINK_NOFOLLOW) ||
 	    fstatat(directory, name, &status, 0))
 		return ptvm_fail_errno(error, "%s", name);

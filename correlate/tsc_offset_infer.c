@@ -36,7 +36,8 @@ static bool is_better(const struct tsc_run *a, const struct tsc_run *b)
 	return a->count > b->count;
 }
 
-/* A single observation is none where others agree with each other, unless it is beyond doubt. */
+/* A single observation does not count where others agree with each other, unless it was confirmed.
+ */
 static void drop_outliers(struct vmcs_seen *seen)
 {
 	struct tsc_run *runs = seen->runs.items;
@@ -54,7 +55,7 @@ static void drop_outliers(struct vmcs_seen *seen)
 	seen->runs.count = kept;
 }
 
-/* Whether two offsets differ by crystal ticks that nobody counted: what a TMA cannot tell apart. */
+/* Do two offsets differ by crystal ticks that were lost, in numbers that a TMA does not show? */
 static bool is_ghost(const struct tsc_run *run, const struct tsc_run *of,
 		     const struct pt_config *config, int64_t tolerance)
 {
@@ -171,7 +172,8 @@ static void open_ends(struct vmcs_offsets *guest)
 	}
 }
 
-/* A host time that the crystal's count allows at that of a guest, nearest to one known roughly. */
+/* Of the host times at which the crystal shows the count that it had in the guest, the one nearest
+ * to the time that is known roughly. */
 static uint64_t by_phase(const struct tsc_rough *rough, const struct tsc_phase *phase,
 			 const struct pt_config *config)
 {

@@ -33,7 +33,7 @@ static bool is_guest(const struct tsc_patches *patches, const struct tsc_event *
 		near(patches, tsc_offsets_host(guest, event->value, about, true), about));
 }
 
-/* Where a TSC packet shows the host's time, or shows what that is, counting goes on from there. */
+/* Counting goes on from a TSC packet that shows the host's time, or whose host time is known. */
 static void anchor(struct tsc_patches *patches, const struct tsc_event *event, uint64_t host)
 {
 	if (event->kind == TSC_PACKET)
@@ -49,7 +49,8 @@ static bool is_none(const struct vmcs_offsets *guest)
 	return true;
 }
 
-/* PEBS records of 32-bit code have half of the time stamp; the other half is that of about then. */
+/* PEBS records of 32-bit code have the lower half of the time stamp; the upper half is that of the
+ * time around it. */
 static uint64_t whole(const struct tsc_event *event, const struct vmcs_offsets *offsets,
 		      uint64_t about)
 {

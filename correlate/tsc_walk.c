@@ -27,7 +27,7 @@ void tsc_walk_init(struct tsc_walk *walk, const struct aux_queue *queue,
 	pt_cursor_init(&walk->cursor, queue, config, config->snapshot ? pt_psb_after(queue, 0) : 0);
 }
 
-/* Over packets that say nothing, as long as they can be read without looking where memory ends. */
+/* Skip packets that say nothing here, as long as memory cannot end within one. */
 static void skip_flow(struct tsc_walk *walk)
 {
 	const uint8_t *p = walk->cursor.p, *limit = walk->cursor.window.limit;
@@ -53,7 +53,7 @@ static void skip_flow(struct tsc_walk *walk)
 	walk->cursor.p = p;
 }
 
-/* The event of a time stamp; what comes after it is linked to it anew. */
+/* Fill in an event with what is known at this place. */
 static void tell(struct tsc_walk *walk, enum tsc_kind kind, struct tsc_event *ret)
 {
 	*ret = (struct tsc_event){ .kind = kind, .guest = walk->nr, .vmcs = walk->vmcs };

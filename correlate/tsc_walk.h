@@ -12,8 +12,7 @@
 enum tsc_kind {
 	TSC_PACKET, /* a TSC packet */
 	TSC_PEBS,   /* the time stamp in a PEBS record: all 64 bits, or 32 of them */
-	TSC_BREAK,  /* none: what was traced up to `position` ends there, data was lost or it is all
-		     */
+	TSC_BREAK,  /* no time stamp: data was lost at `position`, or the queue ends there */
 };
 
 struct tsc_event {

@@ -43,7 +43,7 @@ static int get(struct vmcs_table *table, uint64_t vmcs, size_t queue, struct vmc
 	return 0;
 }
 
-/* Of too many runs keep those with evidence. */
+/* Of too many runs, keep those with more than one observation. */
 static void squeeze(struct vmcs_seen *seen)
 {
 	size_t kept = 0;
@@ -110,7 +110,8 @@ static int observe_of(const struct collector *collector, uint64_t vmcs, const st
 	return r ? r : observe(collector, seen, pair, quality);
 }
 
-/* The host's TSC says how good they are; or nothing will any more. */
+/* Take in the observations that waited for the host's TSC, which says how good they are, or does
+ * not come. */
 static int flush_waiting(const struct collector *collector, enum tsc_quality quality)
 {
 	struct vmcs_table *table = collector->table;
@@ -317,7 +318,7 @@ static bool is_earlier(const struct vmcs_seen *a, const struct vmcs_seen *b)
 	return a->first_host && (!b->first_host || a->first_host < b->first_host);
 }
 
-/* Queues come in any order, and it must not show in what they tell together. */
+/* Queues come in any order, which must not show in the result. */
 static int merge_seen(struct vmcs_table *table, const struct vmcs_seen *from)
 {
 	struct vmcs_seen *to;

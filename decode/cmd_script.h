@@ -1,7 +1,7 @@
-/* ptvm script: prints what ran, in order of time. */
+/* `ptvm script`: prints what ran, in order of time. */
 #pragma once
 
 #include "decode/base/error.h"
 
-/** The verb; see struct verb. */
+/** See struct verb in decode/base/verb.h. */
 int cmd_script(int argc, char **argv, struct ptvm_error *error);

@@ -66,7 +66,7 @@ int agent_handle_read(const char *reply, int64_t *ret, struct ptvm_error *error)
 	return json_is_integer(handle) ? 0 : fail(error);
 }
 
-/* What a letter stands for plus one, 0 for no letter of base64. */
+/* The value of each letter of base64, plus one; 0: no letter of it. */
 static const uint8_t base64_digits[256] = {
 	['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,
 	['H'] = 8,  ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14,

@@ -14,7 +14,7 @@ void channel_init(struct channel *channel, const struct channel_way *way)
 	channel->end_ms = monotonic_ms() + CHANNEL_SECONDS * MS_PER_S;
 }
 
-/* Nothing that a shell or JSON would take for its own. */
+/* Is there no character that means something to a shell or in JSON? */
 static bool is_plain(const char *path)
 {
 	if (path[0] != '/' || strstr(path, "..") || strlen(path) >= CHANNEL_PATH_BYTES)
@@ -67,7 +67,7 @@ void channel_close(struct channel *channel)
 	channel->path[0] = '\0';
 }
 
-/* Of what is open, and close it. */
+/* Read the beginning of what is open, and close it. */
 static int take_text(struct channel *channel, char *text, size_t size, struct ptvm_error *error)
 {
 	int r = channel_read(channel, 0, text, size - 1, error);

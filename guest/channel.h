@@ -28,7 +28,7 @@ struct channel_way {
 	/* One of these, or neither: see channel_list() and channel_run_text(). */
 	int (*list)(struct channel *channel, const char *path, char *names, size_t size);
 	int (*run)(struct channel *channel, const char *command, struct ptvm_error *error);
-	bool opens_fast;   /* hundreds of files are no matter */
+	bool opens_fast;   /* to read hundreds of files takes no time */
 	bool is_code_only; /* its /proc/kcore has nothing but code */
 };
 

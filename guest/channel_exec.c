@@ -34,7 +34,7 @@ static int ask(const struct channel_exec *exec, const char *command, char **ret,
 	return exec->line.ask(exec->line.context, command, ret, error);
 }
 
-/* `words` are those of JSON, with commas. */
+/* `words`: the arguments, as strings of JSON with commas between them. */
 static int start(const struct channel_exec *exec, const char *program, const char *words,
 		 int64_t *ret, struct ptvm_error *error)
 {

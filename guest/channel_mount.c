@@ -9,10 +9,10 @@
 
 #include "decode/base/cleanup.h"
 
-/* Of files that have no size, as those of /proc with text, which the kernel makes when they are
- * read and which give a page at most. sshfs parts a larger read into several requests of 32 KiB or
- * more that it sends at once; for each the kernel goes through the text from its beginning, and
- * most of what it finds is dropped, as what is before it came short. */
+/* Read at once of files that have no size, such as those of /proc: the kernel makes their text
+ * while they are read, and gives a page of it at most. sshfs splits a larger read into several
+ * requests, which it sends at once. For each the kernel makes the text from its beginning, and
+ * sshfs drops most answers, since those before them were short. */
 enum { TEXT_READ_BYTES = 16 << 10 };
 
 struct channel_mount {

@@ -42,7 +42,7 @@ static bool has_ended(const struct channel_ssh *ssh, int *ret_status)
 	return false;
 }
 
-/* Take leave of ssh. Returns its wait status. */
+/* Let ssh end. Returns its wait status. */
 static int stop(struct channel_ssh *ssh)
 {
 	int status = 0;
@@ -138,8 +138,8 @@ static int read_some(struct channel_ssh *ssh, void *data, size_t size, struct pt
 	return n ? (int)n : at_end(ssh, error);
 }
 
-/* Let ssh print from the block of `offset`, and drop what is before it. What dd says to that is for
- * who listens to errors: whoever does not only tries whether there is such a file. */
+/* Let ssh print from the block of `offset`, and drop what is before it. A caller that wants no
+ * error only tries whether there is such a file, and does not want the messages of dd either. */
 static int seek(struct channel_ssh *ssh, uint64_t offset, struct ptvm_error *error)
 {
 	char rest[BLOCK], command[COMMAND_BYTES];
@@ -168,7 +168,7 @@ static int ssh_open(struct channel *channel, const char *path, struct ptvm_error
 	return 0;
 }
 
-/* The user's shell there may be any. */
+/* Run by sh, since the user's own shell may be any. */
 static int ssh_run(struct channel *channel, const char *command, struct ptvm_error *error)
 {
 	char whole[COMMAND_BYTES];

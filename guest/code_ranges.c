@@ -7,7 +7,7 @@
 #include "decode/modules.h"
 #include "decode/symbols.h"
 
-/* A hole as large as NEAR is copied rather than described. */
+/* A hole of NEAR bytes or less is copied, which costs less than one more range. */
 enum { PAGE = 4096, NEAR = 16 * PAGE, LABELS_MAX = 4 << 20 };
 
 int code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end)
@@ -54,7 +54,7 @@ static int add_symbols(const struct symbols *symbols, struct code_ranges *ranges
 	return r;
 }
 
-/* With the table of jump labels it is known for sure what of the code may change. */
+/* The table of jump labels tells for sure which of the code may change. */
 static int add_labels(const struct symbols *symbols, struct code_ranges *ranges)
 {
 	uint64_t start = symbols_address(symbols, "__start___jump_table");

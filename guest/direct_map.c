@@ -74,7 +74,7 @@ static void add(struct direct_map *map, const struct page_run *run)
 	map->end = end;
 }
 
-/* It ends where addresses are no longer those of the physical ones. */
+/* The map ends where addresses no longer follow the physical ones. */
 static int read_map(struct page_walk *walk, struct direct_map *ret, struct ptvm_error *error)
 {
 	uint64_t at = walk->root.is_5_level ? first_of_5_levels : first_of_4_levels, base;
@@ -110,6 +110,6 @@ int direct_map_read(const struct guest_memory *memory, const struct vmcoreinfo *
 		r = has_its_name(&walk, info, error);
 	if (!r)
 		r = read_map(&walk, ret, error);
-	/* Tables that are nowhere would pass for a hole in RAM. */
+	/* Page tables that are not in memory would look like a hole in RAM. */
 	return !r && watched.has_missed ? -PTVM_NOT_FOUND : r;
 }

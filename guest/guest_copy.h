@@ -65,8 +65,8 @@ void guest_copy_init(struct guest_copy *copy, struct channel *channel,
 int guest_copy_next(struct guest_copy *copy, struct ptvm_error *error);
 
 /**
- * What was copied, whose it is and how each of it was learnt, as guest.json has it; once the copy
- * is complete. Returns NULL where memory is out.
+ * What was copied, of which kernel, and where each fact is from, as guest.json has it; once the
+ * copy is complete. Returns NULL where memory is out.
  */
 json_t *guest_copy_json(const struct guest_copy *copy);
 

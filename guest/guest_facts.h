@@ -1,4 +1,4 @@
-/* What identifies the kernel that was copied, and how each of it was learnt. */
+/* What identifies the kernel that was copied, and where each fact is from. */
 #pragma once
 
 #include <stddef.h>

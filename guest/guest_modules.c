@@ -126,7 +126,7 @@ int guest_modules_find_paths(const char *text, size_t size, const char *release,
 	return r;
 }
 
-/* /lib is a link to /usr/lib on some systems, and channels follow none. */
+/* /lib is a link to /usr/lib on some systems, and channels follow no links. */
 static int read_paths(struct channel *channel, const char *release, struct guest_modules *modules)
 {
 	static const char *const places[] = { "", "/usr" };
@@ -174,7 +174,7 @@ static int take_section(struct guest_modules *modules, struct guest_module *modu
 	return 0;
 }
 
-/* Part "==> /sys/module/NAME/FILE <==". */
+/* Split "==> /sys/module/NAME/FILE <==" into its parts. */
 static bool part_title(char *title, const char **ret_name, const char **ret_file)
 {
 	static const char begin[] = "==> /sys/module/", end[] = " <==";
@@ -287,8 +287,8 @@ static int read_sections(struct channel *channel, struct guest_modules *modules,
 	return r;
 }
 
-/* Where nothing lists a directory: names that most modules have, one for all modules after the
- * other, as there may not be time for all. */
+/* Where directories cannot be listed, try the names that most modules have: each in all modules
+ * before the next one, since time may run out. */
 static int try_sections(struct channel *channel, struct guest_modules *modules, time_t last)
 {
 	static const char *const usual[] = {

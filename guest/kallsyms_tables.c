@@ -7,9 +7,8 @@
  *   6.2, 6.3  the same, with 3 bytes for each symbol after the markers
  *   from 6.4  count, names, markers, token_table, token_index, values, base
  *
- * The index of tokens has a shape that nothing else has; from there the count is searched whose
- * markers and names end where they must.
- */
+ * The index of tokens has a shape that nothing else has. What is before it is searched for a count
+ * whose names and markers end where they must. */
 #include "guest/kallsyms_tables.h"
 
 #include <ctype.h>
@@ -126,8 +125,8 @@ static uint32_t marker(const struct kallsyms_tables *tables, uint32_t i)
 	return (uint32_t)value_at(tables->image, tables->markers + 4 * (uint64_t)i, 4);
 }
 
-/* Are there as many names as markers say, the last of them just before the markers? Cheap: what is
- * not right is mostly so at the first glance. */
+/* Are there as many names as markers say, the last of them just before the markers? Cheap: most
+ * wrong counts fail the first comparison. */
 static bool ends_at_markers(const struct kallsyms_tables *tables, uint32_t *names_left)
 {
 	uint32_t last = (tables->count - 1) / MARKED;

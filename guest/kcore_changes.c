@@ -53,7 +53,7 @@ static int make_image(const struct copy *copy, struct image *ret, uint64_t *ret_
 	return r == -PTVM_BAD_INPUT ? 0 : r;
 }
 
-/* Add a page to those to write, as part of the range before it where it follows on it. */
+/* Add a page to those to write; where it follows the last range, it becomes part of it. */
 static int keep(uint64_t address, struct code_ranges *ranges, struct kcore_changes *changes)
 {
 	struct code_range *last = ranges->count ? &ranges->items[ranges->count - 1] : NULL;

@@ -1,5 +1,5 @@
-/* What of a kernel's code is not as it was: those pages of a later copy of kcore that an earlier
- * one does not have alike, in a copy of their own. */
+/* What has changed in a kernel's code: the pages of a later copy of kcore that differ from an
+ * earlier one, in a file of their own. */
 #pragma once
 
 #include <stdint.h>

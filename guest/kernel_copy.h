@@ -1,5 +1,5 @@
 /* The kernel of one machine in a recording: kcore_dir for the host, kcore_dir__PID for a guest,
- * with kcore, kallsyms and modules, and nothing else, which is what perf can remove. It is copied
+ * with kcore, kallsyms and modules, and nothing else, since perf removes only these. It is copied
  * before the trace begins and once more when it has ended; of the second copy only the pages of
  * code that are not in the first one stay. */
 #pragma once

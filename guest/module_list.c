@@ -1,6 +1,6 @@
 /* struct module (include/linux/module.h of Linux) begins with its state, the list's pointers and
- * its name: that much never changed. Of the rest the place differs with the configuration of a
- * kernel, and is told by pointers back into the struct itself:
+ * its name: that much never changed. The place of the rest depends on the configuration of the
+ * kernel. Pointers back into the struct itself tell it:
  *
  *   - each part of a module's memory ends with a node of a tree, which points to the module and is
  *     48 bytes more. Before it are, to 6.3, for core and init,
@@ -8,8 +8,7 @@
  *     from 6.4, for text and six other parts,
  *       base, size (72), in 6.13 base, writable copy, flag, size (80), later base, flag, size (72)
  *   - the pointer to the symbols of a module that is loaded points just behind itself:
- *       table, count, names, types (since 5.2)
- */
+ *       table, count, names, types (since 5.2) */
 #include "guest/module_list.h"
 
 #include <ctype.h>
@@ -76,8 +75,8 @@ static uint64_t read_word(struct page_walk *walk, uint64_t address)
 	return page_walk_read(walk, address, word, sizeof(word), NULL) ? 0 : load_le(word, 8);
 }
 
-/* The struct behind `node`, one of the list's pairs of pointers, in STRUCT_BYTES zeroes where it
- * ends with its page; false where there is no module. */
+/* Read the STRUCT_BYTES of the module that `node`, its pair of pointers in the list, belongs to; 0
+ * where nothing is mapped. False where it is no module. */
 static bool read_struct(const struct search *search, uint64_t node, uint8_t *ret)
 {
 	if (!is_in_kernel(node) || node < search->start)
@@ -86,8 +85,8 @@ static bool read_struct(const struct search *search, uint64_t node, uint8_t *ret
 	return is_head(ret);
 }
 
-/* Parts of its memory: `count` of them, of `part` bytes each, the first, which is code, before
- * `at`. */
+/* The parts of its memory: `count` of them, of `part` bytes each. The first one is code, and ends
+ * at `at`. */
 static void read_parts(const uint8_t *module, size_t at, size_t part, unsigned count,
 		       struct listed_module *ret)
 {

@@ -51,8 +51,8 @@ static int load_table(struct page_walk *walk, unsigned level, uint64_t physical,
 	return 0;
 }
 
-/* What maps `address`, to the end of that page. Returns 1, or 0 where nothing does, with the size
- * of the hole. */
+/* Find what maps `address`, to the end of that page. Returns 1, or 0 where nothing does, with the
+ * size of the hole. */
 static int walk_one(struct page_walk *walk, uint64_t address, struct page_run *ret,
 		    struct ptvm_error *error)
 {

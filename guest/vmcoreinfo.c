@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the kernel's image is mapped is this and its physical address less phys_base
+/* The kernel's image is mapped at this plus its physical address, less phys_base
  * (__START_KERNEL_map, __pa_symbol() of arch/x86). */
 static const uint64_t kernel_map = 0xffffffff80000000;
 static const uint64_t physical_end = UINT64_C(1) << 52;
@@ -38,7 +38,7 @@ bool vmcoreinfo_value(const char *text, const char *name, char *value, size_t si
 	return false;
 }
 
-/* A negative one is that modulo 2^64. */
+/* A negative number is taken modulo 2^64. */
 static bool read_number(const char *text, const char *name, int base, uint64_t *ret)
 {
 	char value[NUMBER_BYTES], *end;

@@ -18,7 +18,7 @@ struct translation {
 	struct ptvm_error *error;
 };
 
-/* A place in the code: of a symbol its beginning and end, of a number twice the same. */
+/* A place in the code: where a symbol begins and ends, or a number, as both. */
 struct place {
 	uint64_t start, end;
 	bool is_symbol;

@@ -49,7 +49,7 @@ static int map_records(struct aux_ring *ring, int fd, uint64_t pages, struct ptv
 	return 0;
 }
 
-/* That we may not write is what tells the kernel to go around and around. */
+/* A read-only mapping tells the kernel to write over the oldest trace, round and round. */
 static int map_trace(struct aux_ring *ring, int fd, uint64_t pages, struct ptvm_error *error)
 {
 	const struct perf_kernel *kernel = ring->kernel;
@@ -176,7 +176,7 @@ int aux_ring_snapshot(struct aux_ring *ring, uint64_t size, struct ring_bytes *r
 	written = ring->is_around ? ring->aux_size : head;
 	if (size > written)
 		size = written;
-	/* One round on, so that the first byte's place is no negative one. */
+	/* One round further, so that the place of the first byte is not negative. */
 	head += ring->aux_size;
 	return pieces(ring->aux, ring->aux_size, head - size, head, ret);
 }

@@ -22,14 +22,14 @@ struct aux_ring {
 	const uint8_t *aux;    /* NULL: an event without trace */
 	uint64_t aux_size;     /* a power of two */
 	bool is_snapshot;
-	bool is_around; /* a snapshot ring that the kernel has been around in */
+	bool is_around; /* of a snapshot: the ring was filled once, so that all of it is trace */
 };
 
-/** How TSC and perf's clock belong together, and what its record TIME_CONV says beyond that. */
+/** How perf's clock follows from the TSC, and what else the record TIME_CONV says of it. */
 struct ring_clock {
 	struct time_conv conv;
 	uint64_t cycles, mask;
-	bool is_short; /* `cycles` and `mask` count: the counter has less than 64 bits */
+	bool is_short; /* the counter has less than 64 bits; `cycles` and `mask` extend it */
 };
 
 /**
@@ -48,8 +48,8 @@ int aux_ring_map(struct aux_ring *ring, const struct perf_kernel *kernel, int fd
 void aux_ring_unmap(struct aux_ring *ring);
 
 /**
- * The records that are ready; whole ones, but the last may be in two pieces. `ret` is empty where
- * there are none. Returns 0, or -PTVM_INCONSISTENT where head and tail cannot be.
+ * The records that are ready: whole ones, though the last may be in two pieces; `ret` is empty
+ * where there are none. Returns 0, or -PTVM_INCONSISTENT: head and tail contradict each other.
  */
 int aux_ring_records(const struct aux_ring *ring, struct ring_bytes *ret);
 
@@ -67,7 +67,7 @@ void aux_ring_release_trace(struct aux_ring *ring, const struct ring_bytes *byte
 
 /**
  * The newest `size` bytes of a snapshot, or less where there is less. The event must be switched
- * off until they are safe. They may begin with bytes of the snapshot before.
+ * off until they are safe. They may begin with bytes that the snapshot before had, too.
  *
  * Returns 0, or -PTVM_INCONSISTENT. Looks through the buffer until it has gone around once.
  */

@@ -23,7 +23,7 @@
 #include "host/module_files.h"
 
 enum {
-	HAS_SIZE = 1 << 15, /* of the id */
+	HAS_SIZE = 1 << 15, /* the entry says how long the id is */
 	NOTES_BYTES = 4096,
 	HEAD_BYTES = 64 << 10, /* of a file: where linkers put the note */
 	NAME_ALIGN = 64,
@@ -83,7 +83,7 @@ static struct build_id read_elf(struct bytes bytes)
 	return id;
 }
 
-/* The one that every process has, we too; its notes are in its first page. */
+/* Every process has the vDSO, we too. Its notes are in its first page. */
 static struct build_id read_vdso(void)
 {
 	const Elf64_Ehdr *vdso = (const Elf64_Ehdr *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
@@ -138,8 +138,7 @@ int build_ids_add_host(struct build_ids *ids, const struct roots *roots)
 	return r ? r : add(ids, PERF_CPUMODE_USER, -1, "[vdso]", &id);
 }
 
-/* What a process maps can be changed while it is read: that must not end us, as it would if we
- * mapped it, too. */
+/* The file may shrink meanwhile: then reading it fails, where a mapping of it would end us. */
 static bool read_head(const char *path, struct build_id *ret)
 {
 	_cleanup_free_ uint8_t *head = malloc(HEAD_BYTES);
@@ -147,7 +146,7 @@ static bool read_head(const char *path, struct build_id *ret)
 	struct stat status;
 	ssize_t size;
 
-	/* Before opening: opening a device can do things. */
+	/* Before it is opened: opening a device can have effects. */
 	if (!head || stat(path, &status) || !S_ISREG(status.st_mode))
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -158,7 +157,7 @@ static bool read_head(const char *path, struct build_id *ret)
 	return true;
 }
 
-/* The very file that is mapped, where we may see it, else what has its name now. */
+/* The file that is mapped itself, where we may open it; otherwise what has its name now. */
 static int add_file(struct build_ids *ids, const struct roots *roots, pid_t pid,
 		    const struct map_line *map)
 {

@@ -21,7 +21,7 @@
 enum {
 	MSR_VMX_MISC = 0x485,
 	VMX_MISC_PT = 1 << 14,             /* PT may run while in VMX operation */
-	AUX_KIB_PER_CPU = 16 * 1024 + 512, /* a recording takes: trace and records */
+	AUX_KIB_PER_CPU = 16 * 1024 + 512, /* that a recording takes for trace and records */
 	LEAST_FREE_MIB = 1024,
 };
 
@@ -219,8 +219,8 @@ static void check_kcore(const struct roots *roots, struct check_list *list)
 }
 
 /*
- * The kernel shows zeroes to those who may not see addresses. To others, too, the first symbols of
- * an x86 kernel before 6.15 are at zero: those where the data of a CPU begin.
+ * The kernel shows zeroes to those who may not see addresses. But the first symbols of an x86
+ * kernel before 6.15 are at zero for everybody: they are offsets in the data of a CPU.
  */
 static bool has_addresses(const char *symbols)
 {

@@ -1,4 +1,4 @@
-/* Looks at how KVM sets the TSC of vCPUs, and keeps what it was and when it changed. */
+/* Reads how KVM sets the TSC of vCPUs, and remembers it, to tell what has changed. */
 #pragma once
 
 #include <stddef.h>
@@ -27,10 +27,10 @@ struct clock_watch {
  * Read the clocks of all vCPUs.
  *
  * @time_ns  now, of perf's clock; 0: not known
- * @moment   JSON_ON_CHANGE tells only of those that are new or have changed
- * @json     is told
+ * @moment   JSON_ON_CHANGE: only clocks that are new or have changed are added
+ * @json     where they are added
  *
- * Returns how many it was told of, or -PTVM_NO_MEMORY. What debugfs does not show is left out.
+ * Returns how many clocks were added, or -PTVM_NO_MEMORY. What debugfs does not show is left out.
  */
 int clock_watch_look(struct clock_watch *watch, const struct roots *roots,
 		     const struct record_targets *targets, uint64_t time_ns,

@@ -3,5 +3,5 @@
 
 #include "decode/base/error.h"
 
-/** See struct verb. */
+/** See struct verb in decode/base/verb.h. */
 int cmd_guest(int argc, char **argv, struct ptvm_error *error);

@@ -1,7 +1,7 @@
-/* `ptvm record`. */
+/* `ptvm record`: traces guests and their host. */
 #pragma once
 
 #include "decode/base/error.h"
 
-/** See decode/base/verb.h. */
+/** See struct verb in decode/base/verb.h. */
 int cmd_record(int argc, char **argv, struct ptvm_error *error);

@@ -24,7 +24,7 @@ struct control_fifo {
 	bool is_long; /* a line that is no command, up to its end */
 };
 
-/** As zeroes would be. */
+/** One that is not open. */
 static inline struct control_fifo control_fifo_none(void)
 {
 	return (struct control_fifo){ .control = -1, .ack = -1 };

@@ -37,8 +37,8 @@ static bool all_have_reached(const struct drain *drain, uint64_t epoch)
 	return true;
 }
 
-/* A round ends when every thread has gone through its rings, from first to last, since it began:
- * what was in a ring before is in the file then. */
+/* A round ends when every thread has emptied all its rings since it began: what was in a ring
+ * before is in the file then. */
 static int end_pass(struct drain_worker *worker, uint64_t epoch, bool has_written)
 {
 	struct drain *drain = worker->drain;
@@ -80,7 +80,7 @@ static void start_waiting(const struct drain_worker *worker, struct pollfd *fds)
 					  .events = POLLIN };
 }
 
-/* One whose thread has ended would not let us wait any more. */
+/* An event whose thread has ended is always ready, and would keep us from waiting. */
 static void wait_for_rings(const struct drain_worker *worker, struct pollfd *fds)
 {
 	const struct perf_kernel *kernel = worker->drain->tracer->kernel;

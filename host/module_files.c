@@ -14,7 +14,7 @@ struct module_files {
 	struct kmod_ctx *context;
 };
 
-/* What libkmod misses is no news to users. */
+/* libkmod complains of files that are not needed here. */
 static void keep_quiet(void *data, int priority, const char *file, int line, const char *function,
 		       const char *format, va_list args)
 {

@@ -12,14 +12,14 @@ void pause_watch_note(struct pause_watch *watch, struct watched_domain *domain, 
 		domain->state = state;
 		domain->since_ms = at_ms;
 	} else if (!state && domain->state) {
-		/* One that does not fit in memory is not told. */
+		/* Without memory for it, a pause is not reported. */
 		(void)vec_push(&watch->pauses, (struct pause){ domain->name, domain->state,
 							       at_ms - domain->since_ms });
 		domain->state = NULL;
 	}
 }
 
-/* A domain that is gone is no longer paused, but does not run either. */
+/* Nothing is noted of a domain that is gone: it is neither paused nor running. */
 static void look(struct pause_watch *watch, struct domain_link *link)
 {
 	struct domain found;
@@ -36,7 +36,7 @@ static void look(struct pause_watch *watch, struct domain_link *link)
 	}
 }
 
-/* Until it is time to look again; false where there is nothing more to look at. */
+/* Wait until it is time to look again; false: it is time to end. */
 static bool wait(struct pause_watch *watch)
 {
 	const int64_t until = monotonic_ms() + PAUSE_WATCH_MS;

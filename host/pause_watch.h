@@ -31,7 +31,7 @@ struct pause_watch {
 	struct {
 		struct pause *items;
 		size_t count, room;
-	} pauses; /* not taken yet, the last one first to be taken */
+	} pauses; /* not taken yet; the last is taken first */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;

@@ -32,8 +32,8 @@ static void carry_trace(const struct perf_choice *choice, struct perf_event_attr
 		attr->sample_type |= PERF_SAMPLE_AUX;
 }
 
-/* Dummies count nothing: the kernel writes their other records only. None of them needs the right
- * to look into the kernel. */
+/* Dummies count nothing; they are opened for their other records. None needs the right to look into
+ * the kernel. */
 static void make_dummy(struct perf_event_attr *attr)
 {
 	attr->type = PERF_TYPE_SOFTWARE;
@@ -86,7 +86,7 @@ void perf_attr_make(enum perf_kind kind, const struct perf_choice *choice,
 	ret->sample_period = 1;
 	ret->sample_type = sample_type;
 	ret->sample_id_all = 1;
-	/* One for all of a file's events. */
+	/* The same for all events of a recording. */
 	ret->read_format = PERF_FORMAT_ID | (choice->has_lost ? PERF_FORMAT_LOST : 0);
 	switch (kind) {
 	case PERF_TRACE: make_trace(choice, ret); break;

@@ -20,10 +20,9 @@ enum perf_kind {
 
 /** What the user chose, and what the machine allows. */
 struct perf_choice {
-	uint32_t pt_type;   /* of the PMU */
-	uint64_t pt_config; /* options of the trace, as bits */
-	uint32_t
-		aux_watermark; /* bytes after which the trace is handed out; 0: the kernel's half */
+	uint32_t pt_type;       /* of the PMU */
+	uint64_t pt_config;     /* options of the trace, as bits */
+	uint32_t aux_watermark; /* bytes after which the trace is handed out; 0: half of the ring */
 	bool no_user, no_kernel;
 	bool inherit;   /* threads that are made later are traced, too; not in per-thread mode */
 	bool has_lost;  /* from perf_lost_is_known() */

@@ -8,7 +8,7 @@
 
 enum { USUAL_PERIOD = 3 };
 
-/* Terms that a CPU may lack, or allow some values of only. */
+/* Terms that a CPU may lack, or of which it allows only some values. */
 static const struct {
 	const char *name;
 	enum pt_cap cap;
@@ -115,7 +115,7 @@ static int illegal_value(const char *name, uint32_t mask, struct ptvm_error *err
 			 list.text);
 }
 
-/* Zero, which is off or the least, is legal always. */
+/* Zero, which is off or the least, is always legal. */
 static int check_limits(const struct pt_pmu *pmu, const struct pt_term *term, uint64_t value,
 			struct ptvm_error *error)
 {
@@ -194,7 +194,7 @@ static int parse_modifiers(const char *text, struct pt_event *event, struct ptvm
 	return 0;
 }
 
-/* perf takes several, and in a group with intel_pt they are what its trace is sampled by. */
+/* perf takes several events; those in a group with intel_pt are what its trace is sampled by. */
 static int refuse_others(const char *text, struct ptvm_error *error)
 {
 	return ptvm_fail(

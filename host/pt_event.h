@@ -19,10 +19,10 @@ struct pt_event {
  * @is_sampled  the trace comes in samples, each of which decodes from its first PSB on: psb_period
  * is 0 then, as in perf
  *
- * What is not named is as in perf: tsc, mtc with a period of 3, or less where the CPU has no such,
- * psb_period likewise, branch. A value of 0 switches a term off; without a value it is 1. After
- * the second slash, or a colon, u and k restrict the trace to users or kernels, of host and guests
- * alike.
+ * What is not named is as in perf: tsc; mtc with a period of 3, or less where the CPU does not have
+ * that; psb_period likewise; branch. A value of 0 switches a term off; without a value it is 1.
+ * After the second slash, or a colon, u and k restrict the trace to users or kernels, of host and
+ * guests alike.
  *
  * Returns 0, or -PTVM_BAD_USAGE with a message that lists what is legal.
  */

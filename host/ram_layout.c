@@ -28,8 +28,8 @@ static bool in_one_piece(const struct ram_extent *extent, struct ram_layout *ret
 	return size_of(extent) <= low_most;
 }
 
-/* One extent has both parts; where two became one the later one, which is the high part, may come
- * first, as the kernel hands out addresses from the top down. */
+/* One extent has both parts. Where two mappings became one, the high part may come first: it was
+ * mapped later, and the kernel hands out addresses from the top down. */
 static bool split(const struct ram_extent *extent, uint64_t low_end, bool is_high_first,
 		  struct ram_layout *ret)
 {

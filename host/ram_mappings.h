@@ -34,8 +34,8 @@ struct ram_mappings {
 };
 
 /**
- * Read /proc/PID/maps. Taken is what can be written and not executed, whatever it is made of:
- * anonymous memory, memfd, files, huge pages.
+ * Read /proc/PID/maps. Takes what can be written and not executed, of any kind: anonymous memory,
+ * memfd, files, huge pages.
  *
  * Returns 0, -PTVM_NO_MEMORY or -PTVM_SYSTEM; ram_mappings_free() in any case.
  */

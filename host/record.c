@@ -11,7 +11,7 @@
 #include "host/record_report.h"
 #include "host/recorder.h"
 
-/* There is an event for each thread on each CPU: as many as we may have. */
+/* There is an event for each thread on each CPU: allow all the descriptors that we may have. */
 static void allow_many_files(void)
 {
 	struct rlimit limit;

@@ -53,8 +53,8 @@ static int on_domain(void *context, const char *value, struct ptvm_error *error)
 	return vec_push(&options->domains, value) ? 0 : -PTVM_NO_MEMORY;
 }
 
-/* As perf, a list with commas; positive numbers. */
-static bool read_ids(const char *text, const char **end, long *ret)
+/* One number of a list with commas, as perf takes it; positive. */
+static bool read_id(const char *text, const char **end, long *ret)
 {
 	*ret = isdigit((unsigned char)*text) ? strtol(text, (char **)(uintptr_t)end, 10) : 0;
 	if (*ret <= 0 || *ret > INT_MAX || (**end && **end != ','))
@@ -70,7 +70,7 @@ static int read_id_list(const char *value, const char *what, struct id_list *ret
 	long number;
 
 	do {
-		if (!read_ids(rest, &rest, &number))
+		if (!read_id(rest, &rest, &number))
 			return bad(error, what, value);
 		if (!vec_push(ret, (pid_t)number))
 			return -PTVM_NO_MEMORY;
@@ -202,7 +202,7 @@ static int check_via(const struct record_options *options, struct ptvm_error *er
 	return guest_way_check(options->via, guests, error);
 }
 
-/* What belongs together. */
+/* Do the options go together? */
 static int check(const struct record_options *options, struct ptvm_error *error)
 {
 	const bool names_what = options->domains.count || options->pids.count ||

@@ -39,7 +39,7 @@ static void print_targets(const struct record_targets *targets, FILE *out)
 		print_count(targets->tids.count, "thread", out);
 }
 
-/* A thread by the name that its user knows; false where it is none of those traced. */
+/* Name a thread in the user's words: by its vCPU, or its number. False where it is not traced. */
 static bool print_thread(const struct record_targets *targets, pid_t tid, FILE *out)
 {
 	struct record_vcpu runs;
@@ -74,7 +74,7 @@ static void print_loss(const struct thread_loss *loss, FILE *out)
 		(void)fprintf(out, " %" PRIu64 " record%s,", loss->records, plural(loss->records));
 }
 
-/* Threads that are not traced lose records only, of switches on the CPUs; all of them are one. */
+/* Threads that are not traced can only lose records of switches. They are counted as one. */
 static void print_losses(const struct record_targets *targets, const struct trace_loss *loss,
 			 FILE *out)
 {
@@ -107,7 +107,7 @@ static bool is_trace_written(const struct recorder *recorder, const struct trace
 	return bytes;
 }
 
-/* Say which guests do nothing by now. Returns whether there are any. */
+/* Say which guests stand still. Returns whether there are any. */
 static bool print_still(const struct recorder *recorder, bool is_written, FILE *out)
 {
 	bool is_known = false;

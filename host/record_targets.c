@@ -22,8 +22,8 @@ static struct trace_machine *add_machine(struct record_targets *targets)
 	return &targets->machines.items[targets->machines.count - 1];
 }
 
-/* The same one may be named twice. */
-static void drop_double(struct record_targets *targets)
+/* Drop the last machine where it was named before. */
+static void drop_duplicate(struct record_targets *targets)
 {
 	struct trace_machine *last = &targets->machines.items[targets->machines.count - 1];
 
@@ -47,7 +47,7 @@ static int find_machines(const struct roots *roots, const struct record_options 
 						      options->domains.items[i], machine, error)
 			    : -PTVM_NO_MEMORY;
 		if (!r)
-			drop_double(targets);
+			drop_duplicate(targets);
 	}
 	for (size_t i = 0; i < options->pids.count && !r; i++) {
 		machine = add_machine(targets);
@@ -55,7 +55,7 @@ static int find_machines(const struct roots *roots, const struct record_options 
 						       error)
 			    : -PTVM_NO_MEMORY;
 		if (!r)
-			drop_double(targets);
+			drop_duplicate(targets);
 	}
 	return r;
 }
@@ -139,7 +139,7 @@ static const struct vcpu_thread *new_one(const struct vcpu_threads *now,
 	return NULL;
 }
 
-/* Where whole CPUs are traced the thread is, too; but what it runs must be known. */
+/* Where whole CPUs are traced, so is a new thread; but which vCPU it runs must be known. */
 static int refresh_machine(const struct roots *roots, const struct record_options *options,
 			   struct record_targets *targets, struct trace_machine *machine,
 			   struct record_vcpu *ret)

@@ -90,7 +90,7 @@ static struct start_id id_of(const struct tracer_event *event, size_t queue)
 	return (struct start_id){ event->id, queue, event->cpu, event->tid, 0, -1 };
 }
 
-/* Those of the events, and those of the guests. Returns NULL, or what to free. */
+/* The ids of all events and guests, for the caller to free; NULL: out of memory. */
 static struct start_id *all_ids(const struct recorder *recorder, size_t *ret_count)
 {
 	const struct tracer *tracer = &recorder->tracer;
@@ -109,7 +109,7 @@ static struct start_id *all_ids(const struct recorder *recorder, size_t *ret_cou
 	return ids;
 }
 
-/* Those whose kernels were copied. Returns NULL, or what to free. */
+/* The guests whose kernels were copied, for the caller to free; NULL: out of memory. */
 static struct start_guest *list_guests(const struct recorder *recorder, size_t *ret_count)
 {
 	struct start_guest *guests = calloc(recorder->kernels.count + 1, sizeof(*guests));
@@ -197,7 +197,7 @@ static int collect_build_ids(const struct recorder *recorder, struct build_ids *
 	return r;
 }
 
-/* As far as it is known by now. */
+/* What is known by now of the features. */
 static int make_features(const struct recorder *recorder, const struct trace_loss *loss,
 			 struct recording_features *ret)
 {
@@ -338,7 +338,7 @@ static int tell_of_events(struct recorder *recorder, pid_t tid, struct ptvm_erro
 	return r;
 }
 
-/* The guest's id comes behind those of all events. */
+/* The event of the guests comes after all others. */
 static int tell_of_vcpu(struct recorder *recorder, const struct record_vcpu *new,
 			struct ptvm_error *error)
 {
@@ -352,8 +352,8 @@ static int tell_of_vcpu(struct recorder *recorder, const struct record_vcpu *new
 	return r ? r : recording_start_thread(recorder->roots, pid, tid, &recorder->out, error);
 }
 
-/* A thread that cannot be traced, perhaps since another one handed its trace down to it, does not
- * end the recording. */
+/* A thread that cannot be traced does not end the recording: it may have inherited the trace of
+ * another one. */
 static void trace_vcpu(struct recorder *recorder, const struct record_vcpu *new)
 {
 	struct ptvm_error why = { 0 };
@@ -370,7 +370,7 @@ static int add_vcpu(struct recorder *recorder, const struct record_vcpu *new,
 {
 	int started, r = drain_stop(&recorder->drain, error);
 
-	/* The list of targets may have moved. */
+	/* The list of targets may have moved in memory. */
 	recorder->plan.choice.tids = recorder->targets.tids.items;
 	recorder->plan.choice.tid_count = recorder->targets.tids.count;
 	if (r)
@@ -397,7 +397,7 @@ static int add_new_vcpus(struct recorder *recorder, struct ptvm_error *error)
 	return r;
 }
 
-/* The clock of a new vCPU is one that changed. */
+/* The clock of a new vCPU counts as changed. */
 int recorder_look(struct recorder *recorder, struct ptvm_error *error)
 {
 	int r = add_new_vcpus(recorder, error);

@@ -14,8 +14,8 @@
 enum { SUFFIX_BYTES = 8 };
 
 /*
- * What a recording consists of, ours or perf's; in directories too. Where a recorder was killed
- * while it copied a kernel, the directory still has the name that it has until then
+ * What a recording consists of, ours or perf's, and what is in its directories. A kernel's
+ * directory has another name until it is complete, and keeps it where the recorder was killed
  * (output_directory.h).
  */
 static const char *const parts[] = { "data", "data.*", "kcore_dir", "kcore_dir.*", "kcore_dir__*" };
@@ -43,7 +43,7 @@ static bool is_dots(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* NULL where it is none; what a symbolic link names is none of ours. */
+/* NULL where it is no directory. Symbolic links are not followed: what they name is not ours. */
 static DIR *open_directory(int at, const char *name)
 {
 	const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -82,7 +82,7 @@ static bool is_recording(const char *path)
 	return r;
 }
 
-/* Of a directory with no others in it. */
+/* Remove the files of a directory that has no other directories in it. */
 static void remove_files(int at, const char *name)
 {
 	DIR *directory = open_directory(at, name);
@@ -111,7 +111,8 @@ static int remove_recording(const char *path, struct ptvm_error *error)
 	return rmdir(path) ? ptvm_fail_errno(error, "%s: cannot remove it", path) : 0;
 }
 
-/* As mkdtemp() makes it. One in small letters only may be a word, as "backup", and stays. */
+/* Is it a name that mkdtemp() made? One that ends in small letters only may end in a word, such as
+ * "backup". */
 static bool is_half_copy(const char *name)
 {
 	static const char *const patterns[] = {
@@ -184,7 +185,7 @@ static bool is_foreign(const char *path)
 	       lstat(join(path, "data", data), &about) && !is_recording(path);
 }
 
-/* A recording, also one with more in it than we know, or a file is renamed. */
+/* A file is renamed, and so is a recording, even one that holds more than we know. */
 static int rename_to_old(const char *path, struct ptvm_error *error)
 {
 	char old[PATH_MAX + SUFFIX_BYTES];

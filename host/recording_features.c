@@ -21,7 +21,7 @@ enum {
 	MAX_TRACEPOINTS = 16,
 };
 
-/* All of a section goes to memory; errors of it are seen when it is closed. */
+/* A section is made in memory; errors show when it is closed. */
 struct section {
 	FILE *file;
 	char *data;
@@ -227,7 +227,7 @@ static bool is_tracepoint(const struct recording_event *event)
 	return type == TRACEPOINT;
 }
 
-/* perf opens no file with tracepoints but without their formats. */
+/* perf opens no file that has tracepoints without their formats. */
 static int add_formats(struct recording_features *features, const struct roots *roots,
 		       const struct recording_facts *facts)
 {
@@ -293,7 +293,8 @@ int recording_features_make(const struct roots *roots, const struct recording_fa
 	return r;
 }
 
-/* Without data there would be no features: a file that ends there was not completed. */
+/* A file without data would count as one that was never completed, and has no features: so it gets
+ * a record. */
 int recording_features_keep(const struct recording_features *features, const char *path,
 			    struct ptvm_error *error)
 {

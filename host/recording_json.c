@@ -20,7 +20,7 @@ struct recording_json {
 	json_t *root, *machines;
 };
 
-/* Names are those that users and processes gave: any bytes. JSON has UTF-8. */
+/* Users and processes may have any bytes in names, JSON takes only UTF-8. */
 static json_t *text(const char *from)
 {
 	char copy[MAX_TEXT];

@@ -134,7 +134,7 @@ static struct file_header make_header(const struct recording_out *out, size_t ev
 	};
 }
 
-/* Ids, and room for more, which is a hole. */
+/* Ids, and a hole with room for more. */
 static int write_ids(struct recording_out *out, const struct recording_event *event,
 		     struct recording_ids *ids, struct ptvm_error *error)
 {
@@ -196,7 +196,7 @@ int recording_out_create(struct recording_out *out, const char *path,
 	return 0;
 }
 
-/* The id first, so that a reader never finds one that is not there yet. */
+/* The id before their count, so that a reader never finds one that is not there yet. */
 int recording_out_add_id(struct recording_out *out, size_t event, uint64_t id,
 			 struct ptvm_error *error)
 {
@@ -225,7 +225,7 @@ int recording_out_records(struct recording_out *out, const struct ring_bytes *by
 	return append_locked(out, &pieces, error);
 }
 
-/* Reserve a place for trace, and write what says so there. */
+/* Reserve a place for trace, and write the record in front of it. */
 static int begin_trace(struct recording_out *out, const struct trace_record *record,
 		       struct ptvm_error *error)
 {
@@ -352,7 +352,7 @@ static int complete_header(const struct recording_out *out, uint64_t data_end,
 	if (pread(out->fd, &header, sizeof(header), 0) != sizeof(header))
 		return ptvm_fail_errno(error, "cannot read the recording");
 	header.data.size = data_end - out->start;
-	/* A recorder that was killed may have said beforehand what it never wrote. */
+	/* A recorder that was killed may have announced features that it never wrote. */
 	memset(header.features, 0, sizeof(header.features));
 	header.features[0] = (uint64_t)1 << PERF_FEATURE_AUXTRACE;
 	for (size_t i = 0; i < count; i++)

@@ -34,7 +34,7 @@ struct recording_feature {
 /** Where a piece of trace comes from. */
 struct recording_trace {
 	uint64_t offset;    /* of its first byte in the trace of this queue */
-	uint64_t reference; /* TSC, read since it was handed out; not 0 */
+	uint64_t reference; /* TSC, read after the kernel handed it out; not 0 */
 	uint32_t queue;     /* one of these is one stream of bytes */
 	int32_t tid, cpu;   /* -1: any */
 };

@@ -54,7 +54,7 @@ static int take_stock(const struct perf_data *data, struct recording_out *out,
 
 	perf_walk_init(&walk, data, &arena);
 	while (!(r = perf_walk_next(&walk, &item))) {
-		/* What was unpacked lies where the record does that it was packed into. */
+		/* Unpacked records have the place of the record that they were packed into. */
 		if (item.file_offset < out->end)
 			continue;
 		if (item.type == PERF_AUXTRACE)
@@ -69,8 +69,8 @@ static int take_stock(const struct perf_data *data, struct recording_out *out,
 	return r == -PTVM_END ? 0 : r;
 }
 
-/* All that the recorder wrote beside the recording when it began, for its end; none where it is not
- * there. */
+/* The features that the recorder kept beside the recording when it began; none where that file is
+ * gone. */
 static void list_features(const struct perf_data *early, struct recording_features *ret)
 {
 	const struct bytes *payload;
@@ -118,7 +118,7 @@ static int complete(const struct perf_data *data, struct recording_out *out,
 	return finish(data, out, error);
 }
 
-/* Is all that is to stay before the data? What is behind them is written anew. */
+/* Is all that is to stay in front of the data? What is behind them is written anew. */
 static bool is_in_order(const struct perf_data *data)
 {
 	uint64_t offset, size, attrs, attrs_size;

@@ -19,7 +19,7 @@
 enum {
 	INFO_INTEL_PT = 1,
 	SWITCHES_OF_ALL_CPUS = 3,
-	TRAILER_SIZE = 32, /* of TID, TIME, CPU and IDENTIFIER; zeroes: at once, no event */
+	TRAILER_SIZE = 32, /* TID, TIME, CPU, IDENTIFIER; 0: before all else */
 	MAX_RECORD = 8192,
 	IDS_PER_RECORD = (MAX_RECORD - 16) / 48,
 };
@@ -76,7 +76,7 @@ static void end(struct writer *w)
 		w->result = recording_out_records(w->out, &bytes, w->error);
 }
 
-/* Those that the kernel could have written end with a trailer. */
+/* Records of kinds that the kernel writes, too, end with a trailer. */
 static void end_with_trailer(struct writer *w)
 {
 	w->size += TRAILER_SIZE;
@@ -125,7 +125,7 @@ static void write_all_ids(struct writer *w, const struct recording_start *start)
 	}
 }
 
-/* The bits of attr.config that an option has; 0 where the CPU has no such. */
+/* The bits of attr.config that hold an option; 0 where the CPU does not have it. */
 static uint64_t term_bits(const struct pt_pmu *pmu, const char *name)
 {
 	for (size_t i = 0; i < pmu->term_count; i++)

@@ -1,5 +1,5 @@
-/* The records that a recording begins with: what a kernel that starts to trace does not tell, since
- * it was so before. Their order is that of perf record. */
+/* The records that a recording begins with: what was so before the trace began, which the kernel
+ * does not tell then. They are in the order of perf record. */
 #pragma once
 
 #include <stdbool.h>

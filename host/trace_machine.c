@@ -24,7 +24,7 @@ const char *trace_machine_why_still(const struct trace_machine *machine, const c
 	return r || domain.is_running ? NULL : domain.state;
 }
 
-/* A program that was replaced since it started is of another version. */
+/* A program that was replaced since it started may be of another version. */
 static bool runs_what_is_installed(const struct roots *roots, pid_t pid)
 {
 	static const char deleted[] = " (deleted)";

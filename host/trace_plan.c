@@ -21,7 +21,7 @@ enum {
 	AUX_KIB = 16 * 1024,
 	SNAPSHOT_KIB = 4 * 1024,
 	SAMPLED_KIB = 64,       /* the largest sample */
-	UNPRIVILEGED_KIB = 128, /* perf's; of both, all that perf_event_mlock_kb lets us have */
+	UNPRIVILEGED_KIB = 128, /* as in perf: of each kind; all that perf_event_mlock_kb allows */
 	WATERMARKS = 4,         /* the trace is handed out each quarter of a ring */
 	MODE_HOST_GUEST = 1,
 };
@@ -141,7 +141,8 @@ static void choose_targets(const struct record_options *options,
 	choice->perf.aux_sample_size = options->aux_sample_size;
 	choice->sample_point = KVM_POINT_EXIT;
 	choice->is_per_thread = options->is_per_thread;
-	/* Threads of threads; whole CPUs and rings of threads have no heirs. */
+	/* Threads that are made later are traced, too. Whole CPUs have them anyway; rings of
+	 * threads cannot be inherited. */
 	choice->perf.inherit = !options->is_per_thread && targets->tids.items[0] >= 0;
 }
 

@@ -86,7 +86,7 @@ static int open_event(struct tracer *tracer, struct tracer_ring *ring, enum perf
 	return r;
 }
 
-/* The first event becomes the owner, so it is the only one before this. */
+/* For the first event of a ring, which owns it from then on. */
 static int map_ring(struct tracer *tracer, struct tracer_ring *ring, uint64_t aux_pages,
 		    struct ptvm_error *error)
 {
@@ -399,8 +399,8 @@ static int drain_trace(struct tracer *tracer, size_t queue, struct recording_out
 	size = ready.first_size + ready.second_size;
 	if (!size && !ring->is_drained)
 		return 0;
-	/* Again when nothing came since: the kernel stops a trace some time after it found no room,
-	 * and resuming it in between has no effect. */
+	/* Once more when nothing came since: the kernel stops a trace some time after it found no
+	 * room, and until then resuming it has no effect. */
 	ring->is_drained = size != 0;
 	if (!size)
 		return resume(tracer, ring, error);

@@ -132,7 +132,7 @@ static int put_formats(const struct section *section, const char *const *names, 
 	return r;
 }
 
-/* Symbols come with the kernel, and names of threads with records. */
+/* No symbols, which the kernel's copy has, and no names of threads, which records have. */
 static void put_texts(const struct section *section)
 {
 	const size_t size = read_file(section, "printk_formats");

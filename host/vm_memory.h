@@ -22,8 +22,8 @@ struct vm_memory {
 	const char *uuid;
 	pid_t pid; /* of the process; 0: it is not here */
 	int file;  /* /proc/PID/mem; -1: by libvirt */
-	/* Where RAM may be that is in no range: after the last one, before this. Such has been
-	 * plugged in; reading it fails. */
+	/* RAM that was plugged in is in no range. It may lie between the last one and this address,
+	 * and reading it fails. */
 	uint64_t unknown_end;
 	size_t count; /* of ranges, in order; others are not looked at */
 	struct vm_memory_range {

@@ -105,7 +105,7 @@ static int read_command_line(const struct roots *roots, pid_t pid, struct vm_pro
 	return 0;
 }
 
-/* What KVM gave it: sure knowledge, where we may see it. False where not. */
+/* What KVM gave it tells for sure, where we may see it; false where not. */
 static bool read_fds(const struct roots *roots, pid_t pid, struct vm_process *vm)
 {
 	char path[PATH_MAX], link[128];
@@ -149,7 +149,7 @@ static int look(const struct roots *roots, pid_t pid, struct vm_process *vm)
 	return r < 0 ? r : 0;
 }
 
-/* QEMU emulates where it is not told otherwise, or was not given what it asked for. */
+/* QEMU emulates unless it is told otherwise, and where it did not get what it asked for. */
 static void look_closer(const struct roots *roots, struct vm_process *vm)
 {
 	bool is_told = vm->accelerator != VM_ACCELERATOR_UNKNOWN;

@@ -63,8 +63,8 @@ static void prefer(struct candidate *best, const struct candidate *next)
 		best->has_rival |= !is_same(&best->layout, &next->layout);
 }
 
-/* The layout that suits a kernel; none where `ret` has no pieces of it. A wrong one may be of pages
- * that cannot be read (EIO), as those of devices. */
+/* The layout that suits a kernel; where there is none, that of `ret` has no pieces. A wrong guess
+ * may lead to pages that cannot be read (EIO), such as those of devices. */
 static int find_layout(const struct ram_mappings *mappings, const struct vmcoreinfo *info,
 		       struct vm_memory *memory, struct candidate *ret, struct ptvm_error *error)
 {
@@ -128,7 +128,7 @@ static int check(struct candidate *candidate, struct vm_memory *memory, struct p
 	return r;
 }
 
-/* `error` tells, also where there are none, what the last one lacks that is no kernel. */
+/* `error` says, also on success, what the last candidate lacked that is no kernel. */
 static int find_kernels(const struct ram_mappings *mappings, const struct vmcoreinfo_list *infos,
 			struct vm_memory *memory, struct candidates *ret, struct ptvm_error *error)
 {

@@ -20,8 +20,8 @@ struct vmcoreinfo_list {
 };
 
 /**
- * Search for all of them. Pages that nobody touched are not read, lest the process gets memory that
- * it did not need: only what a file has is, where nothing else is found.
+ * Search for all of them. Pages that nobody touched are not read, since that would give the process
+ * memory that it does not need. Those of a file are, but only where nothing else is found.
  *
  * @memory  /proc/PID/mem, open
  *

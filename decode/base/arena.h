@@ -11,7 +11,7 @@ struct arena {
 	struct arena_chunk *chunks;
 	size_t used, size; /* of the newest chunk, bytes */
 	size_t total;      /* bytes held from the system */
-	bool is_huge;      /* in huge pages: for what is large, and met in no order */
+	bool is_huge;      /* in huge pages: for what is large, and accessed at random */
 };
 
 /** `size` zeroed bytes, aligned to 16; NULL when memory is out. */

@@ -1,5 +1,5 @@
-/* Memory in huge pages: for what is large, or met in no order. A page fault costs more than the
- * work on a small page, and where nothing is in order each access to one misses the TLB. */
+/* Memory in huge pages: for what is large, or accessed at random. A page fault costs more than the
+ * work on a small page, and random accesses to small pages miss the TLB. */
 #pragma once
 
 #include <stddef.h>

@@ -4,7 +4,8 @@
 
 void *library_load(const char *file, const char *const *names, void **ret, size_t count)
 {
-	/* what libraries below it leave to be done at exit must stay */
+	/* NODELETE: libraries that it needs may start threads, or leave code behind that runs at
+	 * exit. */
 	void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 
 	for (size_t i = 0; library && i < count; i++) {

@@ -1,5 +1,5 @@
-/* Libraries that few runs need, loaded when one does: those below them take longer to load than a
- * short recording to decode. */
+/* Libraries that few runs need, loaded only then: with those that they need in turn, they take
+ * longer to load than a short recording takes to decode. */
 #pragma once
 
 #include <stddef.h>

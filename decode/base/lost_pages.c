@@ -7,8 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Where reading began to fail. Who reads on is not in need of more: of a row of pages the first is
- * kept. */
+/* Where reading began to fail: of consecutive pages only the first is kept. */
 enum { PLACES = 256 };
 
 static atomic_uintptr_t places[PLACES], latest;
@@ -25,7 +24,7 @@ static void remember(uintptr_t page, uintptr_t page_size)
 		atomic_store(&places[slot], page);
 }
 
-/* In the thread that reads, at the instruction that does: it is done once more. */
+/* Runs in the thread that reads, whose instruction is then executed again. */
 static void replace(int number, siginfo_t *info, void *context)
 {
 	const uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -6,8 +6,7 @@
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
 
-/** From now on, in all threads. Pages of which something else is the matter end the program still.
- */
+/** Survive them from now on, in all threads. Other faults of memory still end the program. */
 void lost_pages_survive(void);
 
 /**

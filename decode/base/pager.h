@@ -20,5 +20,5 @@ struct pager {
  */
 int pager_start(struct pager *pager, struct ptvm_error *error);
 
-/** Close standard output, where a pager runs, and wait until it is left; accepts zeroes. */
+/** Close standard output, where a pager runs, and wait until the user leaves it; accepts zeroes. */
 void pager_wait(struct pager *pager);

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Whether the byte is one, or the first one of U+0080 to U+009f. */
+/* Is the byte a control character, or the first byte of one, U+0080 to U+009f? */
 static bool is_control(const char *text, size_t left)
 {
 	unsigned char byte = (unsigned char)text[0];
@@ -13,8 +13,9 @@ static bool is_control(const char *text, size_t left)
 	       (byte == 0xc2 && left > 1 && (unsigned char)text[1] < 0xa0 && text[1] < 0);
 }
 
-/* Eight bytes from 0x20 to 0x7e: none of them, nor less 0x20 or and 1, has the highest bit. Where
- * one borrows or carries it is none of these itself. */
+/* Are eight bytes all from 0x20 to 0x7e? Then the highest bit is set in none of them, neither less
+ * 0x20 nor plus 1. A byte that borrows from the next one, or carries into it, has that bit set
+ * itself. */
 static bool are_plain(const char *text)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);

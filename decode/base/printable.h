@@ -1,5 +1,5 @@
-/* Names of others on their way to a terminal, which obeys what does not print: U+0000 to U+001f and
- * U+007f to U+009f. Names are UTF-8, or bytes. */
+/* Names that others gave, on their way to a terminal, which obeys control characters: U+0000 to
+ * U+001f and U+007f to U+009f. Names are UTF-8, or any bytes. */
 #pragma once
 
 #include <stddef.h>
