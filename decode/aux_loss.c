@@ -7,7 +7,7 @@
 #include "decode/perf_event.h"
 #include "decode/perf_record.h"
 
-/* A queue's number by what AUX records know: its CPU, or its thread. */
+/* A queue by what AUX records know of it: its CPU, or its thread. */
 struct owner {
 	int32_t key;
 	uint32_t queue;

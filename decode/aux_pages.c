@@ -5,8 +5,8 @@
 
 #include "decode/pt_stream.h"
 
-/* The kernel maps the pages around one that is asked for, within so many bytes: with the first of
- * `part` some before it have come, too. */
+/* The kernel also maps the pages around one that is read, within so many bytes: with the first page
+ * of `part` came some before it. */
 enum { AROUND = 64 << 10 };
 
 void aux_pages_release(const struct bytes *mapping, struct bytes part)

@@ -22,7 +22,7 @@ struct block_text {
 	const struct symbol_view *symbols; /* of each address; NULL where there are only lines */
 };
 
-/** What an address is called; nothing known where `space` is NULL or `ip` 0. */
+/** What an address is called; all unknown where `space` is NULL or `ip` is 0. */
 struct symbol_view address_symbol(const struct code_space *space, uint64_t ip, uint64_t time_ns);
 
 /** " sym+off (dso)" as the fields want it. */

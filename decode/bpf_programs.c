@@ -1,7 +1,7 @@
-/* The section is a number of programs, and of each what the kernel says of it (struct bpf_prog_info
- * of include/uapi/linux/bpf.h) and the arrays that this points to, one behind the other, with their
- * offsets in place of pointers (perf, util/bpf-utils.c). Functions of a program follow on each
- * other in its code; the kernel has them anywhere. */
+/* The section has the number of programs. For each of them follows what the kernel says of it
+ * (struct bpf_prog_info of include/uapi/linux/bpf.h), and then the arrays that this points to, with
+ * their offsets in place of the pointers (perf, util/bpf-utils.c). The code of a program's
+ * functions lies one behind the other; in the kernel they can be anywhere. */
 #include "decode/bpf_programs.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 /* Before each program. */
 enum { INFO_SIZE = 0, DATA_SIZE = 4, ARRAYS = 8, HEAD = 16 };
 
-/* In struct bpf_prog_info; older kernels' ends earlier, and then has no functions. */
+/* In struct bpf_prog_info. That of older kernels ends earlier, and has no functions. */
 enum {
 	ID = 4,
 	CODE_SIZE = 16,

@@ -34,4 +34,5 @@ int bpf_programs_read(struct bytes section, struct bpf_programs *ret);
 struct bpf_function *bpf_programs_find(const struct bpf_programs *programs, uint32_t program,
 				       size_t *count);
 
+/** Free the list (not the section); accepts zeroes. */
 void bpf_programs_free(struct bpf_programs *programs);

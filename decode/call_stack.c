@@ -98,7 +98,7 @@ void call_stack_follow(struct call_stack *stack, uint32_t flags, uint64_t from, 
 		       uint64_t to)
 {
 	if (flags & (SAMPLE_VMENTRY | SAMPLE_VMEXIT))
-		return; /* each side goes on where it was */
+		return; /* the host and the guest each have their own stack */
 	if (flags & SAMPLE_CALL) {
 		if (to && to != next)
 			push(stack, next, flags & SAMPLE_TRACE_END);

@@ -35,6 +35,7 @@ struct call_stack *call_stack_of(struct call_stacks *stacks, int32_t tid, bool g
 /** The last branches of a thread, host and guest as they came; as call_stack_of(). */
 struct last_branches *call_stacks_branches(struct call_stacks *stacks, int32_t tid);
 
+/** Release everything; accepts zeroes. */
 void call_stacks_free(struct call_stacks *stacks);
 
 /**

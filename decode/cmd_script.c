@@ -13,8 +13,8 @@
 #include "decode/script_setup.h"
 #include "decode/team.h"
 
-/* What went wrong, once per kind: the lines about each are in the output where they were asked for.
- */
+/* What went wrong, in one line for each kind; each case is a line of the output if that was asked
+ * for. */
 static void report_gaps(const struct team_result *result)
 {
 	for (int kind = 0; kind < GAP_KINDS; kind++)
@@ -68,7 +68,7 @@ static void report_notes(const struct machines *machines)
 		(void)fprintf(stderr, "ptvm script: %s\n", note);
 }
 
-/* Points of another notion of time are not for the index. */
+/* A raw trace has no index, and with --no-correlate points have another notion of time. */
 static int open_index(struct script *script)
 {
 	if (script->args.pt || script->args.no_correlate)
@@ -123,7 +123,7 @@ static int print_trace(struct script *script, struct team_result *result, struct
 	if (r)
 		return r;
 	r = team_print(script->queues, script->queue_count, &script->print, &output, result, error);
-	/* no failure: a folder that cannot be written, a full disk */
+	/* not a failure of the run, even with a directory that cannot be written or a full disk */
 	(void)trace_index_save(&script->index, &unsaved);
 	if (r == -PTVM_SYSTEM && error->sys_errno == EPIPE) {
 		*result = (struct team_result){ .written = true };
@@ -132,7 +132,7 @@ static int print_trace(struct script *script, struct team_result *result, struct
 	return r ? r : check_result(script, result, error);
 }
 
-/* What there is to say is said when the pager, which has the terminal, was left. */
+/* Notes are printed when the user has left the pager, which has the terminal until then. */
 static int run(struct script *script, struct ptvm_error *error)
 {
 	struct team_result result = { 0 };

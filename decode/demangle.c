@@ -6,10 +6,9 @@
 
 #include "decode/text.h"
 
-/* A few bytes can stand for any number of them, since a mangled name may refer to its own parts,
- * and any number takes any time: what becomes too long is left in the middle. Leaving costs the
- * memory that the demangler holds at that point, so a file that is made for it is left as a whole.
- */
+/* A mangled name may refer to its own parts, so that a few bytes can stand for any number of them,
+ * and take any time: the demangler is left (longjmp) when its text becomes too long. That leaks
+ * what it holds at that point; after a few such names the rest of a file is not demangled. */
 enum { MOST_TEXT = 4096, MOST_FAILURES = 16 };
 
 struct demangler {

@@ -5,8 +5,7 @@
 #include "decode/symbols.h"
 
 /**
- * Replace the mangled names among those of one file, which is foreign; of "NAME@plt" the name
- * alone. Names that would become far too long stay as they are, and so do those that memory is
- * lacking for.
+ * Replace the mangled names among those of one file, which is not trusted; in "NAME@plt" the name
+ * alone. Names that would become far too long, or find no memory, stay as they are.
  */
 void demangle_symbols(struct symbols *symbols);

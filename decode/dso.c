@@ -83,7 +83,7 @@ static bool try_cache(struct dso *dso, const struct dso_places *places, const ch
 	       try_path(dso, path, note, size);
 }
 
-/* The vDSO of this process: its end is known to /proc/self/maps only. */
+/* The vDSO of this process. Only /proc/self/maps says where it ends. */
 static struct bytes own_vdso(void)
 {
 	_cleanup_fclose_ FILE *maps = fopen("/proc/self/maps", "re");
@@ -103,7 +103,7 @@ static void find_vdso(struct dso *dso, const struct dso_places *places, char *no
 	if (try_cache(dso, places, "/vdso", note, size))
 		return;
 	*note = '\0';
-	/* Another kernel's vDSO looks alike and is not: without a build id it is not used. */
+	/* The vDSO of another kernel looks much the same: without a build id ours is not used. */
 	if (dso->build_id.size && own.data && is_same(dso->name, own, dso))
 		dso->file = own;
 	else

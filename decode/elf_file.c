@@ -70,7 +70,7 @@ int elf_file_read(const char *name, struct bytes bytes, struct elf_file *ret,
 	*ret = (struct elf_file){ .bytes = bytes };
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: libelf is too old", name);
-	/* libelf does not write to what it is given to read. */
+	/* libelf takes no const, but does not write to what it reads. */
 	if (bytes.size > EI_NIDENT)
 		ret->elf = elf_memory((char *)bytes.data, bytes.size);
 	if (!ret->elf || elf_kind(ret->elf) != ELF_K_ELF || !gelf_getehdr(ret->elf, &header))

@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The kinds of events that a list may be for; lines made of the trace are of two of perf's. */
+/* The kinds of events that a list may be for. Lines made of the trace belong to two kinds of perf.
+ */
 static const struct list_kind {
 	const char *name;
 	unsigned kinds; /* a bit for each enum event_kind */

@@ -9,7 +9,7 @@ void flow_mark_set(const struct flow_run *run, struct flow_mark *ret)
 {
 	const struct pt_flow *flow = run->flow;
 
-	/* that is done all the time, and mostly there are no patches */
+	/* Done all the time, and mostly without patches: unused ones are not copied. */
 	memcpy(&ret->flow, flow,
 	       offsetof(struct pt_flow, patches.items) +
 		       flow->patches.count * sizeof(*flow->patches.items));

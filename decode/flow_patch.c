@@ -53,7 +53,7 @@ bool flow_patch_is_possible(const struct block *block)
 	return block->ip >> 63 && block->space->machine && block->space->bits == 64;
 }
 
-/* A loop may come by as often as it likes: what it makes of conditional branches proves nothing
+/* A loop may pass a patch many times: what it does with conditional branches there proves nothing
  * until a packet tells where that led. */
 static void note_visit(struct pt_flow *flow, const struct flow_patch *patch)
 {

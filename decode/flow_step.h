@@ -93,8 +93,10 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip);
 /** Tracing is (again) at `ip`. */
 void flow_begin_at(struct flow_run *run, uint64_t ip);
 
-/** Whether `block` is that at `ip`, which is looked up if need be; false where that takes a look at
- * code, or there is none. */
+/**
+ * Make sure that `block` is the one at `ip`, from the cache if need be. False where it is not
+ * there: the code has to be read, or there is none.
+ */
 bool flow_knows_block(struct pt_flow *flow);
 
 /** A TIP.PGE or TIP.PGD; of pt_flow.c, which has what each packet means. */

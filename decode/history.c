@@ -58,8 +58,8 @@ static void cells_of(const struct history *history, const struct history_item *i
 	*to = borders_up_to(history, item->end) - 1;
 }
 
-/* Count in first[i + 1] the items that cover cell i, then sum up; returns how many items do not
- * fit. They become empty. */
+/* Count in first[i + 1] the items that cover cell i, then sum up. Items that do not fit become
+ * empty; returns their number. */
 static size_t count_held(struct history *history)
 {
 	size_t total = 0, dropped = 0, from, to;

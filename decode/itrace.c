@@ -134,7 +134,7 @@ static bool plain_letter(char letter, struct itrace *itrace)
 	case 'A': itrace->approximate_ipc = true; break;
 	case 'Z': itrace->timeless = true; break;
 	case 'q': itrace->quick++; break;
-	case 'f': /* caches, TLBs, memory: Intel PT has none of these, nor has perf for it */
+	case 'f': /* caches, TLBs, memory: as in perf, of no effect on Intel PT */
 	case 'm':
 	case 'M':
 	case 't':
@@ -149,7 +149,7 @@ static bool plain_letter(char letter, struct itrace *itrace)
 static int read_letter(const char **text, struct itrace *itrace, uint32_t *without_errors)
 {
 	enum { CHAIN = 16, LAST_BRANCHES = 64 }; /* as many as perf has */
-	uint32_t without_logs = 0;               /* perf's debug log has no counterpart here */
+	uint32_t without_logs = 0;               /* flags of perf's debug log mean nothing here */
 	char letter = *(*text)++;
 
 	switch (letter) {
@@ -201,7 +201,7 @@ int itrace_add(const char *text, struct itrace *itrace, struct ptvm_error *error
 	r = read_letters(text, &sum, error);
 	if (r < 0)
 		return r;
-	if (!sum.period) /* of whatever unit: every instruction */
+	if (!sum.period) /* 0 of any unit: every instruction */
 		sum.period_unit = PERIOD_NS;
 	*itrace = sum;
 	return 0;

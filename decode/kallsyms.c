@@ -45,7 +45,7 @@ static bool read_line(char *line, char *end, struct symbol *ret, char *ret_type)
 	unsigned digit;
 	char *p = line;
 
-	for (; (digit = hex_values[(uint8_t)*p]); p++) /* a newline is none */
+	for (; (digit = hex_values[(uint8_t)*p]); p++) /* ends at a newline, at the latest */
 		address = address << 4 | (digit - 1);
 	if (p == line || p - line > 16 || end - p < 4 || p[0] != ' ' || p[2] != ' ')
 		return false;

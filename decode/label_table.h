@@ -24,8 +24,8 @@ enum { LABEL_TABLE_MAX = 1 << 18 }; /* entries; a distribution's kernel has some
  * code, target and key from where they stand (include/linux/jump_label.h, struct jump_entry).
  *
  * @bytes    of the table, which is at `address`
- * @from,to  the code that it is about; entries about other code, as that which was for starting up
- *           only, are left out
+ * @from,to  the code that it is about; entries about other code, such as code that ran only at
+ *           boot, are left out
  * @ret      release with label_table_free(), also after a failure
  *
  * Returns 0; -PTVM_BAD_INPUT when most entries make no sense, so that this is something else; or

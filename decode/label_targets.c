@@ -168,7 +168,7 @@ static void insert(struct label_targets *targets, unsigned at, uint64_t ip)
 	targets->items[at] = ip;
 }
 
-/* Where the code that a label leaves out ends others come by too: the next such places. */
+/* Where the code that a label skips ends, others arrive, too: try the next such places. */
 static void choose_ahead(const struct scan *scan, const struct insn *label,
 			 struct label_targets *ret)
 {
@@ -223,8 +223,8 @@ static bool is_reached_once(const struct scan *scan, uint64_t ip)
 	return count == 1;
 }
 
-/* A jump that may be a NOP: what follows it is reached by nothing else, or from where it jumps to;
- * or that is reached by nothing else. */
+/* Can a jump be a NOP? Then what follows it is reached by nothing else, or only from where it jumps
+ * to, or the target is reached by nothing else. */
 static void choose_next(struct scan *scan, const struct insn *label, struct label_targets *ret)
 {
 	uint64_t next = insn_next(label), target = label->target;
@@ -243,7 +243,7 @@ static void scan_function(struct scan *scan, const struct insn *label)
 	struct symbol_view view;
 
 	machine_symbol(scan->machine, -1, label->ip, scan->time_ns, &view);
-	/* where functions begin, calls for ftrace have the same form */
+	/* Where functions begin, ftrace's calls have the same form. */
 	if (!view.name || ((!view.offset || view.offset == ENDBR_SIZE) && label->class != INSN_JMP))
 		return;
 	scan->name = view.name;
@@ -251,8 +251,9 @@ static void scan_function(struct scan *scan, const struct insn *label)
 	scan_part(scan, label->ip - view.offset, false);
 	if (scan->cold)
 		scan_part(scan, scan->cold, true);
+	/* Not all was read: what nothing reaches is not known. */
 	if (scan->looked_at == SCAN_MAX || scan->reached.count == PLACES_MAX)
-		scan->leaders.count = 0; /* who knows what is reached in it */
+		scan->leaders.count = 0;
 }
 
 /* What the kernel says itself. False: it says nothing about this code. */

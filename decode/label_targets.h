@@ -1,7 +1,7 @@
 /* Where a jump label may lead in its other form: as the kernel's table of labels says, or, since
- * that is not always part of what is copied, as far as code tells. What such a jump leads to, and
- * what a jump hides that would be a NOP, begins behind an instruction that does not go on and is
- * reached by nothing else. */
+ * that is not always part of what is copied, as far as code tells. The code that such a jump leads
+ * to, or that a jump skips which may also be a NOP, begins behind an instruction that does not go
+ * on, and nothing else reaches it. */
 #pragma once
 
 #include "decode/machine.h"

@@ -75,12 +75,16 @@ const char *machines_note(const struct machines *machines, size_t index);
 /** Make an empty machine, for code given by hand (--elf, --raw). NULL when memory is out. */
 struct machine *machine_new(int32_t pid, bool is_guest);
 
-/** Add an ELF file's segments and symbols at their addresses plus `base`, for every process and
- * the kernel alike (as ptxed's --elf). Errors name the file. */
+/**
+ * Add an ELF file's segments and symbols at their addresses plus `base`, for every process and the
+ * kernel alike (as ptxed's --elf).
+ * Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT or -PTVM_NO_MEMORY.
+ */
 int machine_add_elf(struct machine *machine, const char *path, uint64_t base,
 		    struct ptvm_error *error);
 
-/** Add `[from, to)` of a flat file at `address` (as ptxed's --raw); to 0 means to its end. */
+/** Add `[from, to)` of a flat file at `address` (as ptxed's --raw); to 0 means to its end. Returns
+ * as machine_add_elf(). */
 int machine_add_raw(struct machine *machine, const char *path, uint64_t from, uint64_t to,
 		    uint64_t address, struct ptvm_error *error);
 
@@ -100,7 +104,7 @@ void machine_symbol(struct machine *machine, int32_t pid, uint64_t address, uint
 uint64_t machine_file_address(const struct machine *machine, int32_t pid, uint64_t address,
 			      uint64_t time_ns);
 
-/** The kernel address of a symbol, 0 if unknown (linear search is fine). */
+/** The kernel address of a symbol, 0 if unknown. Linear. */
 uint64_t machine_symbol_address(const struct machine *machine, const char *name);
 
 /** Whether there is a later copy of the kernel's memory that has other code. */

@@ -1,9 +1,9 @@
-/* Where packets were at odds with the code while a flow went through a sample; and what two such
- * logs tell about a patch that was in force in one of the runs and not in the other.
+/* Where packets disagreed with the code while a flow went through a sample; and what two such logs
+ * tell about a patch that was in force in only one of the runs.
  *
  * A right patch makes mismatches go and brings no new ones. A wrong one explains some, too, but
- * brings mismatches where the code as copied has none. Each place counts once, in whatever way it
- * is at odds. */
+ * brings mismatches where the code as copied has none. Each place counts once, however many
+ * mismatches it has. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #include "decode/flow_patch.h"
 #include "decode/mismatch_log.h"
 
-enum { ENDBR_SIZE = 4 }; /* a function may be entered behind its first instruction */
+enum { ENDBR_SIZE = 4 }; /* bytes; a function may also be entered behind its ENDBR */
 
 static bool is_call_at(struct machine *machine, uint64_t ip, uint64_t time_ns, uint64_t next)
 {
@@ -23,8 +23,8 @@ static bool is_after_call(struct machine *machine, uint64_t ip, uint64_t time_ns
 	return false;
 }
 
-/* Whether a return, by its TIP, goes to where it would have gone without: then it has none, if
- * returns are compressed. */
+/* Does the TIP of a return lead to where the return stack points? With compressed returns the CPU
+ * sends no TIP then. */
 static bool is_needless(const struct pt_flow *flow, uint64_t ip)
 {
 	return !flow->config->noretcomp && flow->return_count &&
@@ -67,7 +67,7 @@ void odd_branch_note(struct pt_flow *flow, const struct block *block, uint64_t i
 
 	if (!flow_patch_is_possible(block) || !(ip >> 63))
 		return;
-	/* programs that leave a stack for another do so, but wrong turns do it more often */
+	/* Programs that switch stacks do so, too, but wrong turns do it more often. */
 	flow->odd_branches += is_return && is_elsewhere(flow, ip);
 	is_odd = is_odd_target(flow, block, ip) || (is_return && is_needless(flow, ip));
 	flow->odd_branches += is_odd;

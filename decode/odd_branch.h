@@ -1,5 +1,5 @@
-/* Branches that programs seldom make, as a return to where no call is: each may be the end of a
- * wrong turn, so that they count against a patch that leads there. Internal to the flow. */
+/* Branches that programs seldom make, such as a return to a place that follows no call. Each may be
+ * the end of a wrong turn, so it counts against a patch that leads there. Internal to the flow. */
 #pragma once
 
 #include "decode/pt_flow.h"

@@ -13,8 +13,8 @@
 #include "decode/perf_event.h"
 #include "decode/pt_packet.h"
 
-/* Each queue takes some KB of memory, and each is looked at wherever one is chosen: no more than
- * Linux can have CPUs (NR_CPUS_RANGE_END, arch/x86/Kconfig). */
+/* Each queue takes some KB of memory, and to choose one takes a look at all: no more than Linux can
+ * have CPUs (NR_CPUS_RANGE_END, arch/x86/Kconfig). */
 enum { QUEUES_MAX = 8192, PADDING = 8 };
 
 static int add(struct perf_auxtrace *auxtrace, struct aux_piece piece)
@@ -121,7 +121,7 @@ static uint64_t find_overlap(struct bytes before, struct bytes next, uint64_t *r
 	return 0;
 }
 
-/* Leave the zeroes out that perf wrote after a buffer, when the next one begins before their end.
+/* Leave out the zeroes that perf wrote after a buffer, where the next one begins before their end.
  */
 static void trim_padding(struct aux_queue *queue, struct aux_span *last, uint64_t next_offset)
 {

@@ -34,7 +34,7 @@ static int check_end(const struct perf_data *data, struct ptvm_error *error)
 			 data->file_path, data->data_size - left);
 }
 
-/* `after` is behind the noun and its ending. */
+/* The sentence is the count, `noun` with its ending, and `after`. */
 static int check_count(const struct perf_data *data, uint64_t count, const char *noun,
 		       const char *after, struct ptvm_error *error)
 {

@@ -30,7 +30,7 @@ static struct bytes record_body(const struct perf_record *record)
 	return (struct bytes){ record->data + HEADER, record->size - (size_t)HEADER };
 }
 
-/* nr entries of four words, and then perhaps nr of two more. */
+/* A count, as many entries of four words, and in newer recordings as many of two more. */
 static int read_id_index(struct perf_data *data, struct bytes body)
 {
 	enum { ENTRY = 32, EXTRA = 16 };
@@ -105,7 +105,7 @@ static int read_item(struct perf_data *data, struct perf_auxtrace *auxtrace,
 	}
 }
 
-/* These are not listed: they are read here, or say nothing beside their place in the file. */
+/* Others are read here, or tell only by their place in the file. */
 static bool is_listed(uint32_t type)
 {
 	return type != PERF_AUXTRACE && type != PERF_FINISHED_ROUND && type != PERF_COMPRESSED &&
@@ -173,7 +173,7 @@ int perf_data_explain(const struct perf_data *data, struct perf_record *record,
 	*ret = (struct perf_sample){ .pid = -1, .tid = -1, .cpu = -1 };
 	if (record->type >= PERF_HEADER_ATTR || !event)
 		return 0;
-	/* As perf: id 0 and unknown ones are taken for the first event's. */
+	/* As in perf, id 0 and unknown ids count as the first event's. */
 	record->id = is_sample ? perf_sample_id(event, body) : perf_trailer_id(event, body);
 	id = perf_event_find_id(data, record->id);
 	if (id) {
@@ -239,14 +239,15 @@ static int name_events(struct perf_data *data)
 	return 0;
 }
 
-/* The index of the trace tells early where some records are: these are read at the same time. */
+/* The index of the trace tells where some records are: let the kernel read them all at once. */
 static void prefetch_headers(const struct perf_data *data)
 {
 	for (size_t i = 0; i < data->aux_index.count; i++)
 		aux_pages_prefetch(&data->mapping, data->aux_index.items[i], HEADER);
 }
 
-/* Opening must not read the trace, which is nearly all of a file, but where buffers may repeat. */
+/* Opening must not read the trace, which is nearly all of a file, except where buffers may repeat.
+ */
 static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
 {
 	int r;

@@ -16,8 +16,8 @@ struct dump {
 	const struct perf_dump_options *options;
 	FILE *out;
 	bool has_cpu, has_time, has_trailers; /* of any event */
-	/* Records with a time that wait until none before them can come. At the end of a round that
-	 * is true of all up to the last time of the round before. */
+	/* Records with a time wait here until none before them can come. The end of a round says so
+	 * of all up to the last time of the round before. */
 	struct {
 		struct perf_record *items;
 		size_t count, room;
@@ -72,8 +72,8 @@ static void print_bytes(const struct dump *dump, const struct perf_record *recor
 	(void)fputc('\n', dump->out);
 }
 
-/* CPU and time as perf shows them: what no event records is left out, what this one's does not is
- * all ones, and recorder's own records have 0. */
+/* CPU and time as perf shows them: left out where no event records them, all ones where this
+ * record's event does not, and 0 in the recorder's own records. */
 static void print_stamp(const struct dump *dump, const struct perf_record *record, bool has_time)
 {
 	bool is_own = record->type >= PERF_HEADER_ATTR;

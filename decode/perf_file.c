@@ -80,7 +80,7 @@ static ssize_t read_all(int fd, uint8_t *bytes, size_t size)
 	return (ssize_t)used;
 }
 
-/* Read all of `from`, unless it begins as no recording does: that need not end. Returns a
+/* Read all of `from`, unless it does not begin as a recording: then it may never end. Returns a
  * descriptor of a file with its bytes. */
 static int spool(int from, const char *path, struct ptvm_error *error)
 {
@@ -130,7 +130,8 @@ static int open_standard_input(struct perf_data *ret, struct ptvm_error *error)
 	return open_stream(STDIN_FILENO, ret, error);
 }
 
-/* The data file's path; a directory's is `data` in it, its own path is kept without last slash. */
+/* The path of the data file: `data` in a directory, whose own path is kept without a slash at its
+ * end. */
 static int set_paths(struct perf_data *ret)
 {
 	struct stat status;
@@ -230,7 +231,7 @@ static uint64_t place_parts(struct perf_data *data)
 	return total;
 }
 
-/* Map the file once more where there is room behind it, and there the others. */
+/* Map the file again where there is room behind it, and the others there. */
 static int map_parts(int fd, struct perf_data *data, struct ptvm_error *error)
 {
 	uint64_t total = place_parts(data), first = data->file.size;
@@ -273,8 +274,8 @@ int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *e
 		return open_standard_input(ret, error);
 	if (set_paths(ret) < 0)
 		return -PTVM_NO_MEMORY;
-	/* what the user names may be a pipe, what lies in a recording is none: opening can wait,
-	 * and opening a device do things */
+	/* The user may name a pipe. In a recording there is none: to open one may block, and to
+	 * open a device may have effects. */
 	if (ret->directory && !stat(ret->file_path, &status) && !S_ISREG(status.st_mode))
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a regular file", ret->file_path);
 	fd = open(ret->file_path, O_RDONLY | O_CLOEXEC);

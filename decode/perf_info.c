@@ -235,7 +235,7 @@ static void print_cpuid(const struct perf_data *data, FILE *out)
 	print_string("cpuid", data->features.cpuid, out);
 }
 
-/* By number. Those that are only named have nothing about the trace. */
+/* By number. Those without a function say nothing about the trace, and are only named. */
 static const struct {
 	const char *name;
 	void (*print)(const struct perf_data *data, FILE *out);

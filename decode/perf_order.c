@@ -55,8 +55,8 @@ static void merge_all(const struct perf_record *records, const uint32_t *from, u
 	runs->count = left;
 }
 
-/* Put the records in place, each round of them through one that is set aside. `order` is used up:
- * what is in place stands for itself. */
+/* Put the records in place, cycle by cycle, with one record set aside. `order` is used up: an entry
+ * that names itself is in place. */
 static void arrange(struct perf_record *records, uint32_t *order, size_t count)
 {
 	for (size_t start = 0; start < count; start++) {

@@ -28,7 +28,7 @@ enum {
 
 enum { TYPE_INTEL_PT = 1 };
 
-/* 0 where the record ends before. */
+/* A word, 0 where the record ends before it. */
 static uint64_t word(struct bytes info, unsigned index)
 {
 	uint64_t value;

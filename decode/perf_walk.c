@@ -3,13 +3,13 @@
 #include "decode/aux_pages.h"
 #include "decode/base/error.h"
 
-/* No kernel or perf has numbers beyond: a header that does is damage, not the future. */
+/* Types from TYPE_END on are damage: no kernel or perf is anywhere near. */
 enum { HEADER = 8, AUXTRACE_SIZE = 48, TYPE_END = 256 };
 
-/* Where a record cannot be one, so many bytes are searched for a row of so many records. */
+/* Behind damage, so many bytes are searched for so many good records in a row. */
 enum { SEARCH_BYTES = 64 << 20, ROW = 4 };
 
-/* Bytes to read ahead: twice as many each time, until trace is stepped over. */
+/* Bytes to read ahead: twice as many each time, until the walk steps over trace. */
 enum { AHEAD_FIRST = 16 << 10, AHEAD_MOST = 1 << 20 };
 
 void perf_walk_init(struct perf_walk *walk, const struct perf_data *data, struct arena *arena)
@@ -26,7 +26,7 @@ void perf_walk_init(struct perf_walk *walk, const struct perf_data *data, struct
 		    (data->data_size && data->data_size < left ? data->data_size : left);
 }
 
-/* Records lie in small heaps between large stretches of trace, which must not be read. */
+/* Records lie in small groups between long stretches of trace, which must not be read. */
 static void read_ahead(struct perf_walk *walk)
 {
 	if (walk->position + HEADER <= walk->ahead)
@@ -113,9 +113,9 @@ static uint64_t payload_size(const struct perf_item *item)
 	return 0;
 }
 
-/* Whether records follow on each other from here on, as they would not by chance. This must not
- * depend on where the data end, nor on the index: both are added to the file of a recorder that was
- * killed, and nothing else is to be found in it then. */
+/* Do so many records follow each other from here on that it is no chance? This must not depend on
+ * where the data end, nor on the index: a recording whose recorder was killed gets both later
+ * (--repair), and must not be read otherwise then. */
 static bool is_row(const struct perf_walk *walk, uint64_t position)
 {
 	struct perf_item item;
@@ -224,7 +224,7 @@ static bool next_outer(struct perf_walk *walk, struct perf_item *ret)
 	return !fault;
 }
 
-/* Go on in the next file; each is packed by itself. False when there is none. */
+/* Go on in the next file; each is a compressed stream of its own. False when there is none. */
 static bool next_part(struct perf_walk *walk)
 {
 	const struct perf_part *part;

@@ -39,7 +39,7 @@ static void add_lead(struct printer *printer, uint32_t flags)
 	text_add(&printer->out, lead->text.data, lead->text.size);
 }
 
-/* Whether anything is to come of a branch: a line, or depth for the lines of others. */
+/* Is a branch of any use: for a line, or for the depth of other lines? */
 static bool begin(struct printer *printer, uint32_t flags)
 {
 	struct branch_line *line = &printer->line;
@@ -167,7 +167,7 @@ static unsigned follow_calls(struct printer *printer, uint64_t to)
 
 	if (!stack)
 		return 0;
-	/* one between host and guest is told whole */
+	/* a branch between host and guest shows both ends */
 	if (!(line->flags & (SAMPLE_VMENTRY | SAMPLE_VMEXIT)) || (line->from.ip && to))
 		print_origin_branch(printer, &branch, line->flags);
 	call_stack_follow(stack, line->flags, line->from.ip, next, to);

@@ -73,7 +73,7 @@ static int cbr_words(const struct printer *printer, char *line, size_t size, uin
 	return length;
 }
 
-/* SDM "Control Flow Event"; the data of the event, in packets before, is told with it. */
+/* SDM "Control Flow Event". The data of the event came in packets before it. */
 static int cfe_words(const struct printer *printer, char *line, size_t size, unsigned type)
 {
 	static const char *const names[32] = {
@@ -90,7 +90,7 @@ static int cfe_words(const struct printer *printer, char *line, size_t size, uns
 			printer->event_data.data);
 }
 
-/* Data of the control flow event that is to come. */
+/* Keep data for the control flow event that is to come. */
 static void keep_event_data(struct printer *printer, uint64_t payload)
 {
 	enum { MOST = 64 * 32 }; /* more than there are kinds of it */

@@ -134,7 +134,7 @@ void print_add_address(struct printer *printer, const struct code_space *space, 
 	symbol_text(&printer->out, &symbol, printer->config->fields);
 }
 
-/* All but what only code can tell. */
+/* Append all but what only code can tell. */
 static void begin_insn(struct printer *printer, uint64_t period, uint32_t flags, uint64_t addr)
 {
 	print_add_event_prefix(printer);

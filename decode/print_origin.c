@@ -41,7 +41,7 @@ static void add_call(struct printer *printer, uint64_t ip)
 	text_putc(&printer->out, '\n');
 }
 
-/* As perf counts, a step from the kernel to what called it is an entry, too. */
+/* perf counts the step from the kernel to what called it as an entry, too. */
 static void add_chain(struct printer *printer, uint64_t ip)
 {
 	const struct call_stack *stack =
@@ -150,7 +150,7 @@ static void add_sample(struct printer *printer, size_t number)
 
 void print_origin_of_samples(struct printer *printer, uint64_t until_ns)
 {
-	enum { MOST_BYTES = 4 << 20 }; /* where the trace has a long gap; they all tell the same */
+	enum { MOST_BYTES = 4 << 20 }; /* in a long gap of the trace they are all the same */
 	const struct perf_data *data = printer->config->data;
 	size_t *next = &printer->next_record;
 

@@ -35,7 +35,8 @@ static uint64_t period_ticks(const struct print_config *config)
 	return power_of_two(period);
 }
 
-/* Without times nothing tells when samples were taken. */
+/* Are origins of samples wanted? Without times nothing tells where in the trace a sample was taken.
+ */
 static bool wants_origins(const struct print_config *config)
 {
 	const struct origin_limits *limits = &config->itrace.samples;
@@ -80,7 +81,7 @@ static bool prints_branches(const struct print_config *config)
 	return config->itrace.branches || follows_branches(config);
 }
 
-/* What holds for every instruction at present. */
+/* The flags that every instruction has at present. */
 static uint32_t context_flags(const struct printer *printer, const struct pt_context *context)
 {
 	uint32_t flags = context->in_tx ? SAMPLE_IN_TX : 0;
@@ -308,7 +309,7 @@ static void take_known(struct printer *printer, struct block *block, unsigned co
 	take_insns(printer, block, from, count);
 }
 
-/* Whether a packet told how the block was left; only there are cycles known. */
+/* Did a packet tell how the block was left? Only there cycles are known. */
 static bool is_decided(const struct flow_item *item)
 {
 	return item->count == item->block->count && item->block->end != BLOCK_GOES_ON &&
@@ -351,7 +352,7 @@ static void take_block(struct printer *printer, const struct flow_item *item,
 	if (is_decided(item) || (next && next->kind == FLOW_END))
 		settle_time(printer);
 	printer->branch_due = printer->cycles_due && is_decided(item);
-	/* later branches of the same packet ran some time after its cycles */
+	/* later branches of the same packet ran at some time after these cycles */
 	if (is_decided(item) && !printer->config->itrace.approximate_ipc)
 		printer->cycles_due = false;
 	if (block->insns[last].class != INSN_JCC || taken)
@@ -446,7 +447,7 @@ static void take_async(struct printer *printer, uint64_t ip)
 static void take_begin(struct printer *printer, uint64_t ip)
 {
 	settle_branch(printer);
-	prefix_switch(printer); /* the kernel traces a thread once it is there */
+	prefix_switch(printer); /* tracing begins once the kernel has switched to the thread */
 	printer->off = false;
 	printer->branch_context = printer->context;
 	print_other_branch(printer, 0, SAMPLE_BRANCH | SAMPLE_TRACE_BEGIN, ip);

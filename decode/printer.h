@@ -154,6 +154,8 @@ struct printer {
 /** Begin to print a queue's items. Everything named must outlive the printer. */
 void printer_init(struct printer *printer, const struct print_config *config,
 		  const struct aux_queue *queue, const struct flow_code *where);
+
+/** Release everything. */
 void printer_free(struct printer *printer);
 
 /** Append the lines of a batch to `out` and `runs`; all lines are then complete. */

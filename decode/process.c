@@ -13,7 +13,7 @@ int processes_add(struct processes *processes, int32_t pid)
 {
 	size_t count = processes->spaces.count;
 
-	/* The maps of a process come together; the rest of the doubles does no harm. */
+	/* Most maps of a process come one after the other; what few are added twice do no harm. */
 	if (count && processes->spaces.items[count - 1].pid == pid)
 		return 0;
 	return processes_begin(processes, pid, -1, 0, 0);

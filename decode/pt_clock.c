@@ -1,6 +1,6 @@
 #include "decode/pt_clock.h"
 
-/* A CYC ratio this far from the one that CBR tells is a measurement gone wrong: a quarter. */
+/* A ratio that is off from what CBR tells by more than this part, a quarter, was measured wrong. */
 enum { RATIO_TOLERANCE = 4 };
 
 void pt_clock_init(struct pt_clock *clock, const struct pt_config *config)
@@ -23,7 +23,7 @@ uint64_t pt_ctc_to_tsc(const struct pt_config *config, int64_t ctc)
 	return (uint64_t)((__int128)ctc * config->ctc_n / config->ctc_d);
 }
 
-/* As pt_ctc_to_tsc(), without a division where that can be. */
+/* As pt_ctc_to_tsc(), without a division where the ratio is a whole number. */
 static uint64_t crystal_ticks(const struct pt_clock *clock, int64_t ctc)
 {
 	return clock->ctc_ticks ? (uint64_t)ctc * clock->ctc_ticks
@@ -74,7 +74,7 @@ static void set_anchor(struct pt_clock *clock, uint64_t tsc, const struct pt_tsc
 	clock->mtc_unseen = true;
 }
 
-/* Whether a host time can be: not much before now, not after the recorder read the buffer. */
+/* Is a host time possible: not much before now, and not after the recorder read the buffer? */
 static bool is_plausible(const struct pt_clock *clock, uint64_t tsc)
 {
 	enum { SLIP = 0x10000 }; /* ticks that a TSC packet may be late */

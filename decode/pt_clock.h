@@ -55,7 +55,10 @@ void pt_clock_init(struct pt_clock *clock, const struct pt_config *config);
 /** A TSC packet. `guest` TSCs are understood by crystal or by a known offset. */
 void pt_clock_tsc(struct pt_clock *clock, const struct pt_tsc_group *group);
 
+/** An MTC packet: 8 bits of the crystal's count. */
 void pt_clock_mtc(struct pt_clock *clock, uint8_t payload);
+
+/** A CBR packet: core clock to bus clock, which bounds the ratio of CYC packets. */
 void pt_clock_cbr(struct pt_clock *clock, uint8_t payload);
 
 /** Timing packets were lost for long: MTCs no longer count until the next TSC with TMA. */

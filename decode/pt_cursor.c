@@ -54,13 +54,13 @@ static bool skip_bad_tma(struct pt_cursor *cursor)
 	return true;
 }
 
-/* Going on from here tells of the loss, once. */
+/* Has the cursor reached a loss that it has not told of yet? */
 static bool is_at_loss(const struct pt_cursor *cursor)
 {
 	return cursor->window.lost_after && cursor->p == cursor->window.limit;
 }
 
-/* The window is used up: the next one, or why there is none. */
+/* The window is used up: go to the next one, or return why there is none. */
 static int next_window(struct pt_cursor *cursor)
 {
 	bool lost = is_at_loss(cursor);
@@ -71,7 +71,7 @@ static int next_window(struct pt_cursor *cursor)
 	return lost ? -PTVM_INCONSISTENT : 0;
 }
 
-/* A packet runs into the end of what there is: lost data behind it, or nothing. */
+/* A packet is cut off by the end of the window: behind it data was lost, or the queue ends. */
 static int cut_short(struct pt_cursor *cursor)
 {
 	const struct aux_span *span = pt_span_at(cursor->queue, pt_cursor_position(cursor));
@@ -158,8 +158,8 @@ static bool is_pge_next(struct pt_cursor *cursor)
 	return packet.kind == PT_TIP_PGE;
 }
 
-/* Packets stand in a group only to state something; false for any that happens: the PSBEND is
- * missing. */
+/* Take in what a packet of a group states. False for a packet that is about something that happens
+ * now: the PSBEND is missing. */
 static bool note(struct pt_psb_state *state, const struct pt_packet *packet)
 {
 	switch (packet->kind) {

@@ -2,7 +2,7 @@
 
 enum { OUT_BYTES = 64 << 10, LINE_BYTES = 256 };
 
-/* With their lengths: copying 16 bytes and keeping some is quicker than asking how many. */
+/* With the length of each: to copy 16 bytes and keep some is faster than to count them. */
 struct name {
 	char text[15];
 	uint8_t size;

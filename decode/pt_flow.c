@@ -51,7 +51,7 @@ void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
 	flow_patch_init(flow);
 }
 
-/* Without a look at code, an address in a packet is an instruction that ran. */
+/* Where code is not looked at, an address in a packet is an instruction that ran. */
 static void say_ip(struct flow_run *run, uint64_t ip, bool leaves)
 {
 	struct pt_flow *flow = run->flow;
@@ -62,7 +62,7 @@ static void say_ip(struct flow_run *run, uint64_t ip, bool leaves)
 	flow->insns++;
 }
 
-/* A TIP of a branch that nobody looks for. */
+/* A TIP, where code is not looked at to find its branch. */
 static void go_quickly(struct flow_run *run, uint64_t ip)
 {
 	flow_commit_context(run);
@@ -175,7 +175,7 @@ static bool is_branch_event(const struct pt_packet *packet)
 	return packet->kind == PT_CFE && branches >> packet->payload & 1;
 }
 
-/* We are at the address that a FUP told: what was it told for? */
+/* The flow is at the address that a FUP told: settle what the FUP was for. */
 static void settle_fup(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
@@ -227,7 +227,7 @@ static void take_ovf(struct flow_run *run)
 	flow->fup_is_plain = flow->aborting = false;
 }
 
-/* Go on to where a PSB+ says we are, with nothing in hand but what it states. */
+/* Go on from where a PSB+ says, with nothing known but what it states. */
 static void settle_psb(struct flow_run *run, const struct pt_psb_state *state)
 {
 	struct pt_flow *flow = run->flow;
@@ -373,7 +373,7 @@ static void take_tnt(struct pt_flow *flow, const struct pt_packet *packet)
 	flow->at_fup = false;
 }
 
-/* What --itrace=qq has no use for: packets about what happens between two PSB+ groups. */
+/* Is it a packet that --itrace=qq does not use, about what happens between two PSB+ groups? */
 static bool is_detail(const struct pt_packet *packet)
 {
 	switch (packet->kind) {
@@ -499,7 +499,7 @@ static void start(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 
-	/* at a PSB the former segment has told of what that changes */
+	/* At a PSB, the former segment has told what changes there. */
 	if (flow->segment.fresh)
 		flow_commit_context(run);
 	if (flow->segment.lost && !flow->config->snapshot)

@@ -44,8 +44,8 @@ static bool needs_offset(const struct aux_queue *queue, const struct pt_config *
 	return ret->have_pip && ret->nr && !pt_offsets_find(known, ret->vmcs, &offset);
 }
 
-/* Walk all queues, the one in need first, until they have shown the offset. One that was walked as
- * far as may be is not walked for another. */
+/* Walk all queues, first the one that needs the offset, until one has shown it. A queue is walked
+ * once, however many others need an offset. */
 static void learn_by_walk(const struct learner *learner, size_t first, struct pt_offsets *offsets)
 {
 	const struct aux_queue *needy = &learner->queues[first];

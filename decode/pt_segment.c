@@ -81,7 +81,7 @@ static void take_psb(struct pt_walk *walk)
 {
 	struct pt_psb_state state;
 
-	/* What a broken group did state before it broke is as good as ever. */
+	/* What a broken group stated before it broke is still valid. */
 	const int r = pt_cursor_psb(&walk->cursor, &state);
 
 	pt_context_update(&walk->context, &state);
@@ -197,7 +197,7 @@ static uint64_t next_cut(const struct pt_walk *walk)
 	return end < next ? end : next;
 }
 
-/* Whether no bytes of a stretch can be a MODE.Exec that tells of another mode than this. */
+/* Is it certain that no MODE.Exec in these bytes tells of another mode? */
 static bool keeps_mode(const uint8_t *p, const uint8_t *end, uint8_t bits)
 {
 	while (p < end && (p = memchr(p, PT_MODE_BYTE, (size_t)(end - p))) && ++p < end)

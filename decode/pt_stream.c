@@ -81,8 +81,8 @@ uint64_t pt_psb_after(const struct aux_queue *queue, uint64_t position)
 		psb = pt_psb_find(window.data, window.end);
 		if (psb)
 			return position + (uint64_t)(psb - window.data);
-		/* a PSB may begin in the slack, or in the part of a stitch that is not its span's
-		 */
+		/* A PSB may begin in the slack, or in bytes of a stitch that belong to the next
+		 * span. */
 		position += (uint64_t)(window.limit - window.data);
 	}
 	return queue->size;

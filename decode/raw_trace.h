@@ -30,7 +30,10 @@ int file_range_parse(const char *text, bool with_address, struct file_range *ret
 
 /** Map the trace; raw_trace_close() in any case. Returns 0, -PTVM_SYSTEM or -PTVM_BAD_INPUT. */
 int raw_trace_open(const struct file_range *range, struct raw_trace *ret, struct ptvm_error *error);
+
+/** Unmap; accepts zeroes. */
 void raw_trace_close(struct raw_trace *trace);
 
-/** Parse the argument of --cpu in its FAMILY/MODEL[/STEPPING] form into `config`. */
+/** Parse the argument of --cpu in its FAMILY/MODEL[/STEPPING] form into `config`. Returns 0 or
+ * -PTVM_BAD_USAGE. */
 int raw_trace_parse_cpu(const char *text, struct pt_config *config, struct ptvm_error *error);

@@ -22,8 +22,8 @@ static bool is_wanted(const struct print_config *config, const struct perf_recor
 	       (record->cpu < 0 || number_ranges_has(&config->cpus, record->cpu));
 }
 
-/* The thread that a record is about: the trailer says only who ran, and of the records made at the
- * start not even that. */
+/* The thread that a record is about. Its trailer only says which thread ran; those of records that
+ * were made at the start do not even say that. */
 static void thread_of(const struct perf_record *record, int32_t *pid, int32_t *tid)
 {
 	struct perf_mmap map;
@@ -59,8 +59,8 @@ static const char *comm_of(const struct record_lines *lines, const struct perf_r
 	return sideband_comm(lines->config->sideband, tid, record->time);
 }
 
-/* The event that a record came with, where there is no trace: lines are then as those of its
- * samples. */
+/* The event that a record came with, where there is no trace: its line then looks like those of the
+ * event's samples. */
 static const struct perf_event *event_of(const struct perf_data *data,
 					 const struct perf_record *record)
 {

@@ -44,4 +44,5 @@ void record_lines_next(struct record_lines *lines);
  */
 void record_lines_make(struct record_lines *lines, const struct sample_origin *origin);
 
+/** Release everything; accepts what record_lines_init() failed on. */
 void record_lines_free(struct record_lines *lines);

@@ -12,7 +12,8 @@
 /* As perf: deeper chains are cut off (PERF_MAX_STACK_DEPTH). */
 enum { MOST_CALLS = 127 };
 
-/* Addresses from here on are none, but say whose those are that follow (PERF_CONTEXT_*). */
+/* From here on they are not addresses, but say in whose code those that follow are
+ * (PERF_CONTEXT_*). */
 static const uint64_t context_first = -(uint64_t)4095;
 
 struct sample_line {
@@ -82,7 +83,7 @@ static void find_owner(struct sample_line *line, const struct perf_record *recor
 	}
 }
 
-/* perf takes samples without a time for any. */
+/* As in perf, a sample without a time is in every range of times. */
 static bool is_wanted(const struct sample_line *line)
 {
 	bool has_time = line->event->sample_type & PERF_SAMPLE_TIME;
@@ -145,7 +146,7 @@ static void add_address(struct sample_line *line)
 		add_symbol(line, line->sample.address);
 }
 
-/* Of calls in a file, the address in it. */
+/* Append a call: in a file, by its address there. */
 static void add_call(struct sample_line *line, uint64_t address)
 {
 	uint64_t shown = address;
@@ -159,8 +160,8 @@ static void add_call(struct sample_line *line, uint64_t address)
 	text_putc(line->text, '\n');
 }
 
-/* A walk of stacks by frame pointers, where code keeps none, may come to anything. As perf: what
- * looks like a context and is none says that it has. */
+/* A walk of the stack by frame pointers may lead anywhere, where code keeps none. As in perf, an
+ * unknown context among the addresses is a sign of that. */
 static bool is_sound(struct bytes chain)
 {
 	/* hypervisor, kernel, user, and of guests, their kernel and user */

@@ -10,8 +10,8 @@ static void add_u64(struct text *text, uint64_t value)
 	text_add(text, (const char *)&value, sizeof(value));
 }
 
-/* How many of the calls there were when the sample was taken. What is above them is of the kernel
- * since: down to the place of the sample, or to user code. */
+/* How many of the calls there were when the sample was taken. Those above are of the kernel, which
+ * has run since: they are left out down to the place of the sample, or to user code. */
 static unsigned depth_at(const struct call_stack *stack, uint64_t ip)
 {
 	unsigned depth = stack->depth;
@@ -22,7 +22,7 @@ static unsigned depth_at(const struct call_stack *stack, uint64_t ip)
 	return depth;
 }
 
-/* As perf counts, each change between kernel and user code is an entry, too, the first one free. */
+/* perf counts each change between kernel and user code as an entry, too, except the first. */
 static void add_calls(struct text *text, const struct call_stack *stack, uint64_t ip, unsigned most)
 {
 	unsigned left = most + 1;

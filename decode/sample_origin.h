@@ -1,6 +1,6 @@
-/* How a sample of another event was come to, as the trace has it: the calls that led there and the
- * last branches before (--itrace=G and L). Whoever follows the trace tells it, and whoever makes
- * the sample's line reads it, in the layout that a sample has that was recorded with them. */
+/* What led to a sample of another event, by the trace: the calls, and the last branches before it
+ * (--itrace=G and L). Whoever follows the trace writes it, and whoever makes the line of the sample
+ * reads it, in the layout of a sample that was recorded with them. */
 #pragma once
 
 #include <stdint.h>

@@ -52,7 +52,7 @@ static int take_insn_trace(void *context, const char *value, struct ptvm_error *
 	return add_step(context, (struct script_step){ STEP_INSN_TRACE, value }, error);
 }
 
-/* To perf a program that turns bytes into text. */
+/* In perf, --xed runs a program that disassembles. */
 static int take_xed(void *context, const char *value, struct ptvm_error *error)
 {
 	return add_step(context, (struct script_step){ STEP_FIELDS, "-insn,+disasm" }, error);

@@ -60,7 +60,7 @@ int script_dump(const struct script *script, FILE *out, struct ptvm_error *error
 {
 	int r = script->args.max_lines ? dump_limited(script, out) : dump(script, out);
 
-	return r ? ptvm_fail(error, (enum ptvm_err)(-r), "cannot write the dump") : 0;
+	return r == -PTVM_SYSTEM ? ptvm_fail(error, PTVM_SYSTEM, "cannot write the dump") : r;
 }
 
 int script_print_header(const struct script *script, FILE *out, struct ptvm_error *error)

@@ -38,7 +38,7 @@ struct choice {
 	bool is_listed, is_changed;
 };
 
-/* To perf flags are no field, and it does not have the others. */
+/* perf does not take flags for a field, and does not have the others. */
 enum { NO_CHANGE = FIELD_FLAGS | FIELD_VMCS | FIELD_NR };
 
 /* The options in their order. What a list leaves of all and of no fields tells what it adds and
@@ -68,7 +68,7 @@ static int choose(const struct script_args *args, enum event_kind kind, struct c
 	return 0;
 }
 
-/* What stands beside an address needs it; a target alone is printed by branches. */
+/* Drop what belongs to an address that is not printed. Branches also print a target alone. */
 static uint32_t without_strays(uint32_t fields, uint32_t addresses)
 {
 	if (!(fields & addresses))
@@ -87,7 +87,7 @@ static int parse_trace(struct script *script, struct ptvm_error *error)
 		return r;
 	if (choice.is_changed && !(choice.asked & FIELD_ADDR))
 		choice.fields &= ~(uint32_t)FIELD_ADDR;
-	/* as perf: whoever asks for calls alone wants to see them */
+	/* as in perf: who asks for call chains alone wants to see them */
 	if (print->itrace.chain && !print->itrace.branches)
 		choice.fields |= (FIELD_IP | FIELD_SYM) & ~choice.refused;
 	print->fields = without_strays(choice.fields, FIELD_IP | FIELD_ADDR | FIELD_CALLINDENT);

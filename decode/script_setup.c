@@ -11,7 +11,7 @@
 #include "decode/record_lines.h"
 #include "decode/sample_line.h"
 
-/* As perf: what is piped in, where no recording is here. */
+/* As in perf, standard input where it is a pipe and there is no recording here. */
 static int default_input(const char **ret, struct ptvm_error *error)
 {
 	struct ptvm_error none = { 0 };
@@ -237,7 +237,7 @@ static int parse_itrace(struct script *script, struct ptvm_error *error)
 	return 0;
 }
 
-/* As no-color.org has it; a terminal that is dumb shows colours as litter. */
+/* By the rules of no-color.org. A dumb terminal would show the codes of colours. */
 static bool wants_color(void)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");

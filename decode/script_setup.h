@@ -66,7 +66,11 @@ int script_parse(struct script_args *args, int argc, char **argv, struct ptvm_er
  * Returns 0 or -PTVM_BAD_USAGE. */
 int script_parse_fields(struct script *script, struct ptvm_error *error);
 
-/** Open what the options name and settle how to print. Errors name file or option. */
+/**
+ * Open what the options name and settle how to print. Returns 0, -PTVM_BAD_USAGE, -PTVM_NOT_FOUND
+ * (no recording), or an error of perf_data_open(), raw_trace_open(), machines_load() or
+ * machine_add_elf(); script_close() in any case.
+ */
 int script_open(struct script *script, struct ptvm_error *error);
 
 /** Release everything; accepts zeroes and half-opened ones. */
@@ -86,8 +90,8 @@ void script_times(const struct perf_data *data, uint64_t *first, uint64_t *last)
  */
 void script_explain_nothing(const struct script *script, bool left_out, struct text *text);
 
-/** --header: what the recording says of itself, as perf does. */
+/** --header: what the recording says of itself, as perf does. Returns 0 or -PTVM_BAD_USAGE. */
 int script_print_header(const struct script *script, FILE *out, struct ptvm_error *error);
 
-/** -D: every record and packet. */
+/** -D: every record and packet. Returns 0, or as perf_dump(). */
 int script_dump(const struct script *script, FILE *out, struct ptvm_error *error);

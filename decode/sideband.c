@@ -96,7 +96,8 @@ static int add_process(struct sideband *sideband, size_t order, int32_t pid, int
 		       : -PTVM_NO_MEMORY;
 }
 
-/* Leaving names the thread that follows; coming in names itself, should the leaving be lost. */
+/* The record of a thread that leaves names the one that follows. That of a thread that comes in
+ * names itself, in case the other one was lost. */
 static int read_switch(struct sideband *sideband, const struct perf_record *record)
 {
 	struct switch_entry entry = { .time = record->time,
@@ -297,7 +298,7 @@ static int build(const struct perf_data *data, struct sideband *sideband)
 	struct page_trail trail = perf_data_trail(data);
 	int r = 0;
 
-	/* What a guest's own recording says (machine_pid) is of other threads and CPUs. */
+	/* Records of a guest's own recording (machine_pid) are about other threads and CPUs. */
 	for (size_t i = 0; i < data->records.count && !r; i++) {
 		page_trail_step(&trail, data->records.items[i].data);
 		if (!data->records.items[i].machine_pid)

@@ -21,6 +21,8 @@ struct sideband;
  * `data` must outlive the result; release with sideband_free().
  */
 int sideband_build(const struct perf_data *data, struct sideband **ret);
+
+/** Accepts NULL. */
 void sideband_free(struct sideband *sideband);
 
 /** The switches of one CPU in order of time, possibly none (count 0). From SWITCH_CPU_WIDE in and

@@ -71,9 +71,9 @@ static void merge_runs(struct symbol *items, size_t from, size_t count, struct s
 }
 
 /*
- * Natural merge sort: stable, because of doubles the order in the file decides, and linear for
- * tables in order. The kernel's part of kallsyms is, its modules are not: the first long run is
- * left alone until the rest is one run too, and then as far as that rest lies after it.
+ * Natural merge sort: stable, since the order in the file decides between doubles, and linear for
+ * tables that are sorted. The kernel's part of kallsyms is sorted, that of its modules is not: the
+ * first long run is left alone until the rest is one run, too; then only what overlaps is merged.
  */
 static int sort(struct symbols *symbols)
 {

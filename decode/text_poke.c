@@ -30,7 +30,7 @@ int text_pokes_find(const struct text_pokes *pokes, const struct image *image, u
 	ret->data = NULL;
 	ret->left = 0;
 	if (view.item >= 0) {
-		/* A removed text (no new bytes) is no code, whatever the copy has. */
+		/* Text that was removed (no new bytes) is no code, whatever the copy has. */
 		poke = &pokes->list.items[view.item];
 		if (address - poke->address < poke->new_size) {
 			ret->data = poke->new_bytes + (address - poke->address);

@@ -24,7 +24,8 @@ struct text_view {
 /** Append a poke, not before the last in time; its bytes are borrowed. 0 or -PTVM_NO_MEMORY. */
 int text_pokes_add(struct text_pokes *pokes, const struct perf_text_poke *poke, uint64_t time);
 
-/** Build the tables; `ret_dropped` pokes overlap too much and are left out. */
+/** Build the tables; `ret_dropped` pokes overlap too much and are left out. Returns 0 or
+ * -PTVM_NO_MEMORY. */
 int text_pokes_finish(struct text_pokes *pokes, size_t *ret_dropped);
 
 /**

@@ -11,7 +11,10 @@ struct time_conv {
 	uint64_t zero; /* ns; often a wrapped negative number */
 };
 
-/** ns of perf's clock at `tsc` ticks; 64-bit wrap arithmetic (perf-data-format, section 3). */
+/**
+ * ns of perf's clock at `tsc` ticks, modulo 2^64 (linux/perf_event.h, time_zero of struct
+ * perf_event_mmap_page).
+ */
 static inline uint64_t time_conv_ns(const struct time_conv *conv, uint64_t tsc)
 {
 	uint64_t quotient = tsc >> conv->shift;

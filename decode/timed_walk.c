@@ -48,7 +48,7 @@ static int step(struct timed_walk *walk, struct pt_segment *ret)
 	return r;
 }
 
-/* Nobody asks for what was walked up to here. */
+/* Give back the pages of what was walked up to here, which nobody wants. */
 static void pass(struct timed_walk *walk, uint64_t to)
 {
 	enum { AT_ONCE = 1 << 20 }; /* bytes: giving pages back costs a system call */
@@ -97,7 +97,7 @@ static void skip_to(struct timed_walk *walk, uint64_t time_ns)
 /* Whether a segment has something of a wanted time, or time is not known. */
 static bool is_wanted(const struct timed_walk *walk, const struct pt_segment *segment)
 {
-	uint64_t last = walk->walk.segment.clock.now; /* what its lines come up to */
+	uint64_t last = walk->walk.segment.clock.now; /* the latest time of its lines */
 	uint64_t start = in_ns(walk, segment->clock.now);
 	uint64_t end = walk->walk.ended || !last ? UINT64_MAX : in_ns(walk, last);
 

@@ -65,7 +65,7 @@ static int add_copy(struct timeline *timeline, const struct text *lines, struct 
 		r = add_lines(timeline, lines->data, lines->size, error);
 		return r ? r : flush(timeline, error);
 	}
-	/* all at first: what was added must not move */
+	/* Reserve all at first: what was added must not move. */
 	if (lines->failed || !text_reserve(kept, KEPT_BYTES - kept->size))
 		return -PTVM_NO_MEMORY;
 	text_add(kept, lines->data, lines->size);

@@ -30,4 +30,5 @@ struct trace_formats {
  */
 int trace_formats_read(struct bytes section, struct trace_formats *ret);
 
+/** Free the list (not the section); accepts zeroes. */
 void trace_formats_free(struct trace_formats *formats);

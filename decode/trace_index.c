@@ -25,8 +25,8 @@ static uint64_t fnv(uint64_t sum, uint64_t word)
 	return (sum ^ word) * 0x100000001b3;
 }
 
-/* What points depend on beside the bytes of the trace: these are too many to look at, hence the
- * time of the last change. */
+/* What points depend on: the trace and how it was made. The bytes of the trace are too many to
+ * read, so the time of their last change stands for them. */
 static uint64_t identify(const struct perf_data *data, const struct stat *status)
 {
 	const struct pt_config *pt = &data->pt;
@@ -139,7 +139,7 @@ int trace_index_read(struct trace_index *index, struct bytes file)
 	return r;
 }
 
-/* Whoever can write the index decides what is printed: nobody may who cannot write the recording.
+/* Who can write the index decides what is printed: it must be somebody who can write the recording.
  */
 static bool is_trusted(const struct stat *status, uid_t owner)
 {
@@ -177,7 +177,7 @@ int trace_index_open(const struct perf_data *data, struct trace_index *ret)
 	ret->queues = calloc(data->queues.count + 1, sizeof(*ret->queues));
 	if (!ret->queues)
 		return -PTVM_NO_MEMORY;
-	/* perf takes all files data.* beside those of several threads for records */
+	/* With files of several threads, perf takes every file data.* for one of records. */
 	if (data->parts.count || !data->mapping.size)
 		return 0;
 	if (stat(data->file_path, &status) || !S_ISREG(status.st_mode))

@@ -66,7 +66,7 @@ static size_t write_words(const struct pt_segment *segment, uint64_t words[MOST_
 /* Whether words can be a point. That they are the right one is for a walk to find out. */
 static bool are_good(const uint64_t *words, size_t count, struct pt_segment *ret)
 {
-	const int64_t most_ticks = INT64_MAX / 4; /* of the crystal: as good as endless */
+	const int64_t most_ticks = INT64_MAX / 4; /* of the crystal: centuries */
 	struct pt_offsets *offsets = &ret->clock.offsets;
 
 	if (count < TRACE_POINT_WORDS)

@@ -17,7 +17,7 @@
 #include "decode/trace_formats.h"
 
 enum {
-	/* A sample's raw bytes are fewer; a place in them is 16 bits, and so is a length there. */
+	/* A sample has fewer raw bytes: places and lengths in them are of 16 bits. */
 	MOST_RAW = 1 << 16,
 	RECORD_ROOM = 4 * MOST_RAW,
 	MOST_TEXT = 1 << 20,
@@ -48,7 +48,7 @@ struct traceevent_calls {
 #undef CALL
 };
 
-/* The process' own. */
+/* What the process has. */
 struct formatter {
 	struct traceevent_calls calls;
 	struct tep_handle *tep;
@@ -222,7 +222,7 @@ static void confine(unsigned socket)
 	sandbox_enter();
 }
 
-/* All that the process does, until nobody asks any more. */
+/* The process: answers questions until there are no more. */
 static void work(struct formatter *formatter, const struct trace_formats *formats)
 {
 	struct question question;

@@ -127,7 +127,7 @@ static enum insn_class class_of(const uint8_t *opcode)
 	}
 }
 
-/* What a branch does, of which all but this is read. */
+/* Fill in what a branch does; the rest is read. */
 static void read_branch(enum form form, const uint8_t *opcode, struct insn *insn)
 {
 	const uint8_t *end = insn->bytes + insn->length;

@@ -1,4 +1,5 @@
-/* x86 instruction length and what it does to the flow (pt-packets: "What instructions do"). */
+/* The length of an x86 instruction, and what it does to the flow (SDM vol. 3, "Intel Processor
+ * Trace", section "Change of Flow Instruction (COFI) Tracing"). */
 #pragma once
 
 #include <stdbool.h>

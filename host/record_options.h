@@ -46,4 +46,5 @@ struct record_options {
 int record_options_parse(int argc, char **argv, struct record_options *ret,
 			 struct ptvm_error *error);
 
+/** Accepts zeroes. */
 void record_options_free(struct record_options *options);
