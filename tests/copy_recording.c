@@ -17,7 +17,7 @@
 
 enum { MAX_FEATURES = 32, BUILD_ID = 2, INDEX = 18, PIECE = 1001 };
 
-/* The guest that is told of, if any. */
+/* The guest that the recording names, if any. */
 struct guest {
 	pid_t pid;
 	struct guest_event event;
@@ -64,7 +64,7 @@ static struct start_id *all_ids(const struct perf_data *from, const struct guest
 	return ids;
 }
 
-/* Where the host's kernel is comes from the files in the recording, as if they were in /proc. */
+/* The place of the host's kernel is read from the recording's files as if they were in /proc. */
 static int begin(const struct perf_data *from, const struct guest *guest, struct recording_out *to,
 		 struct ptvm_error *error)
 {
@@ -100,14 +100,14 @@ static int begin(const struct perf_data *from, const struct guest *guest, struct
 	return r;
 }
 
-/* Is it one of those that begin() writes? */
+/* begin() has written these already. */
 static bool is_begun(const struct perf_item *item)
 {
 	return item->type == PERF_TIME_CONV || item->type == PERF_ID_INDEX ||
 	       item->type == PERF_AUXTRACE_INFO || item->type == PERF_MMAP;
 }
 
-/* Trace comes in pieces of odd sizes, and each of them in two, as out of a ring. */
+/* The trace is written in pieces of odd sizes, each in two parts, as a ring hands it out. */
 static int copy_trace(const struct perf_item *item, struct recording_out *to,
 		      struct ptvm_error *error)
 {

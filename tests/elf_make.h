@@ -12,7 +12,7 @@ struct elf_make_segment {
 	size_t size;
 };
 
-/** Write it to `ret`, which is large enough; returns its size. */
+/** Write the file to `ret`, which must be large enough; returns its size. */
 static inline size_t elf_make(const struct elf_make_segment *segments, size_t count, uint8_t *ret)
 {
 	Elf64_Ehdr header = { .e_ident = ELFMAG,

@@ -208,7 +208,7 @@ static const char *dd_argument(json_t *arguments, const char *name)
 	return NULL;
 }
 
-/* Here, not in the tree. */
+/* The guest's shell runs here, outside of the tree. */
 static void run_shell(struct fake_program *program, json_t *arguments)
 {
 	enum { MOST = 65536 };
@@ -249,7 +249,8 @@ static void run_dd(const struct fake_agent *agent, struct fake_program *program,
 	}
 }
 
-/* The program has run when this returns, but nobody is told so before it was asked once. */
+/* The program has ended when this returns, but the first guest-exec-status says that it still runs.
+ */
 static int answer_run(struct fake_agent *agent, json_t *arguments, char **ret)
 {
 	const char *path = json_string_value(json_object_get(arguments, "path"));

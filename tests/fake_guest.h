@@ -41,7 +41,7 @@ struct fake_agent {
 	struct fake_program {
 		uint8_t *output; /* of dd or sh; NULL: it failed */
 		size_t size;
-		bool was_asked; /* it still ran then */
+		bool was_asked; /* and said that it still ran */
 	} program;
 };
 

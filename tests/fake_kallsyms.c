@@ -23,7 +23,7 @@ static void put(struct text *image, uint64_t value, unsigned size)
 	text_add(image, (const char *)&value, size);
 }
 
-/* Printable characters stand for themselves. */
+/* Token `i`: printable characters stand for themselves. */
 static void token(unsigned i, char text[8])
 {
 	if (i == PREFIX_TOKEN)

@@ -31,7 +31,10 @@ struct fake_kernel {
 	uint64_t lost;                     /* records that it counts as dropped */
 };
 
+/** Make a kernel without events; fake_kernel_deinit() when done. Not to be moved then. */
 void fake_kernel_init(struct fake_kernel *kernel);
+
+/** Release the rings. */
 void fake_kernel_deinit(struct fake_kernel *kernel);
 
 /** The control page, as the kernel sees it. */

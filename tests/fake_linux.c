@@ -23,7 +23,7 @@ enum {
 	UTS_AT = 0x14ff0, /* in two pages */
 	LARGE_PAGE = 2 << 20,
 	TABLES_AT = 0x20000,
-	ETEXT = 2 + FAKE_LINUX_TEXT_BYTES / 16, /* its index */
+	ETEXT = 2 + FAKE_LINUX_TEXT_BYTES / 16, /* index of its symbol */
 };
 
 static const char uts[] = "Linux\0node\0006.1.0-fake";
@@ -69,7 +69,7 @@ static void put_text(struct fake_linux *guest)
 	guest->text = fake_memory_put(&guest->memory, start, text, sizeof(text), 0);
 }
 
-/* A second table of the same tables below, whose only page of the kernel is a copy of its own. */
+/* A second root, with the same tables below it, which maps a copy of one page of the kernel. */
 static void put_user_root(struct fake_linux *guest)
 {
 	struct fake_memory *memory = &guest->memory;
@@ -81,7 +81,7 @@ static void put_user_root(struct fake_linux *guest)
 	memory->root.cr3 = whole;
 }
 
-/* What crash dumps are told, where the map of all RAM has it, and that map. */
+/* VMCOREINFO, mapped where the direct map has it, and the direct map. */
 static void put_vmcoreinfo(struct fake_linux *guest)
 {
 	struct fake_memory *memory = &guest->memory;

@@ -1,4 +1,4 @@
-/* A Linux kernel in a guest's memory: text, symbols, two modules, and what crash dumps are told. */
+/* A Linux kernel in a guest's memory: text, symbols, two modules, and VMCOREINFO. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,13 +20,16 @@ struct fake_linux {
 	uint8_t *text;      /* in memory.data */
 	uint8_t *boot_id;   /* there, too; 16 zeroes */
 	uint8_t *clock;     /* there, too; its jiffies, 8 zeroes */
-	char *vmcoreinfo;   /* there, too; what crash dumps are told */
+	char *vmcoreinfo;   /* there, too; VMCOREINFO */
 };
 
-/** Make it. */
+/** Make the kernel and its page tables; asserts that it works. */
 void fake_linux_init(struct fake_linux *guest, bool is_5_level);
 
-/** Leave it all as it is, and make another one beside it, in the same place by its own tables. */
+/**
+ * Make another kernel beside the first, which stays in memory: its own tables map it at the same
+ * virtual addresses.
+ */
 void fake_linux_boot_again(struct fake_linux *guest);
 
 /** The byte of text that it has at `address`. */

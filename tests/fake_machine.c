@@ -54,7 +54,7 @@ static uint64_t id_of(const struct fake_machine *machine, const struct perf_even
 	return OWN_IDS + machine->event_count;
 }
 
-/* Is it the turn of this call to fail? */
+/* Counts a call; true when it is the one that must fail. */
 static bool fails(struct fake_machine *machine)
 {
 	if (++machine->calls != machine->fail_at)
@@ -254,7 +254,7 @@ static bool write_record(struct fake_event *event, uint8_t *data, size_t size,
 	return fake_kernel_record(&event->owner->kernel, data, size) != 0;
 }
 
-/* Before anything else, once there is room. */
+/* A kernel writes the LOST record before any other, once there is room. */
 static bool tell_of_lost(struct fake_event *event, const struct past_record *like)
 {
 	uint8_t data[LOST_SIZE + TRAILER_SIZE] = { PERF_RECORD_LOST };
@@ -269,7 +269,7 @@ static bool tell_of_lost(struct fake_event *event, const struct past_record *lik
 	return true;
 }
 
-/* True when it is done with, written or lost. */
+/* True when the record was written or lost; false when it has to wait. */
 static bool happen(struct fake_machine *machine, struct fake_event *event, uint8_t *data,
 		   size_t size, const struct past_record *record)
 {
@@ -356,7 +356,7 @@ static uint64_t whole_packets(struct bytes trace, uint64_t room)
 	return trace.size <= room ? trace.size : size;
 }
 
-/* In pieces where the ring is too small. */
+/* A trace larger than the ring is written in pieces. */
 static bool play_patiently(struct fake_machine *machine, struct fake_event *event,
 			   const struct past_record *record)
 {
@@ -372,8 +372,8 @@ static bool play_patiently(struct fake_machine *machine, struct fake_event *even
 	return part == trace.size;
 }
 
-/* What carries the newest bytes of a trace: a tick of a clock, or a tracepoint, which has a word of
- * its own before them. */
+/* Writes a sample that carries the newest bytes of a trace: of a clock, or of a tracepoint, whose
+ * own word comes before them. */
 static void write_sample(struct fake_event *event, const struct past_record *record)
 {
 	struct fake_kernel *kernel = &event->owner->kernel;
@@ -433,7 +433,7 @@ static bool play_around(struct fake_machine *machine, struct fake_event *event,
 	return happen_aux(machine, event, 0, trace.size, AUX_OVERWRITE, record);
 }
 
-/* A sample of kvm_entry, as fake_past.c says what it looks like. */
+/* Writes a sample of kvm_entry in the format that fake_past.c gives it. */
 static void enter_guest(struct fake_machine *machine, struct fake_event *event,
 			const struct past_record *record)
 {
@@ -506,7 +506,7 @@ static bool is_traced(const struct fake_machine *machine)
 	return false;
 }
 
-/* Returns how many records happened. */
+/* Plays the next records; returns how many. */
 static size_t go_on(struct fake_machine *machine)
 {
 	size_t count = 0;

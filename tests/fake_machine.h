@@ -1,9 +1,8 @@
-/* A machine on which a recording happens once more: a kernel with as many perf events as a recorder
- * opens, and what the recording holds going into their rings, bit by bit, each time that somebody
- * waits for them. Events get the ids that they had, so that records find them; one that
- * follows a thread gets what the thread's events had on all CPUs, and its ring the trace of all.
- * Whenever trace was handed out, so was a guest entered, which the tracepoint FAKE_PAST_KVM_ENTRY
- * tells. */
+/* A machine that replays a recording: a kernel with as many perf events as a recorder opens. Each
+ * time that somebody waits for them, some more of the recording goes into their rings. Events get
+ * the ids that they had, so that records find them. An event that follows a thread gets the records
+ * of that thread's events on all CPUs, and its ring the trace of all CPUs. After each piece of
+ * trace, the tracepoint FAKE_PAST_KVM_ENTRY says that a guest was entered. */
 #pragma once
 
 #include <pthread.h>
@@ -31,14 +30,14 @@ struct fake_event {
 	pid_t tid;
 	bool is_open, is_trace, is_on;
 	uint64_t point;     /* number of a tracepoint; 0: none */
-	unsigned past_kind; /* what it is for, as the recording's events are compared by */
+	unsigned past_kind; /* its purpose, by which it is matched with the recording's events */
 	bool is_after_stop; /* its trace goes on at a PSB */
 };
 
 struct fake_machine {
 	struct perf_kernel table; /* give this to what is tested */
 
-	/* How it shall be. */
+	/* Chosen by the test. */
 	bool is_lossy;    /* what finds no room is lost; otherwise the machine waits */
 	size_t step;      /* how many records each wait lets happen */
 	int signal;       /* sent to this process when all has happened; 0: none */
@@ -50,23 +49,27 @@ struct fake_machine {
 	struct fake_event events[FAKE_MACHINE_EVENTS];
 	size_t event_count;
 	size_t next;        /* of the recording's records */
-	uint64_t aux_done;  /* bytes of an AUX record that is too large for its ring */
+	uint64_t aux_done;  /* bytes written of an AUX record that is too large for its ring */
 	unsigned calls;     /* that could fail */
 	unsigned mapped;    /* areas */
 	uint64_t stops;     /* how often a trace found no room */
-	uint64_t unwritten; /* records that found none */
+	uint64_t unwritten; /* records that found no room */
 	bool is_over;       /* atomic */
 	pthread_mutex_t lock;
 };
 
-/** Make it of a recording; returns 0 or an error as perf_data_open(). Not to be moved then. */
+/**
+ * Make a machine of a recording; returns 0 or an error as perf_data_open(). The machine must not be
+ * moved afterwards.
+ */
 int fake_machine_init(struct fake_machine *machine, const char *recording,
 		      struct ptvm_error *error);
 
+/** Release everything, the rings of events included. */
 void fake_machine_deinit(struct fake_machine *machine);
 
 /** Events that are open. */
 size_t fake_machine_open_count(const struct fake_machine *machine);
 
-/** Have all records happened? */
+/** Whether all records were played. */
 bool fake_machine_is_over(const struct fake_machine *machine);

@@ -203,7 +203,7 @@ static void make_kernel(const struct perf_data *from, const struct fake_tree *tr
 	}
 }
 
-/* Of a COMM from before the recording. */
+/* A COMM from before the recording names a thread. */
 static void make_thread(const struct fake_tree *tree, const struct perf_record *record)
 {
 	static const char arguments[] = "qemu-system-x86_64\0-enable-kvm\0-name\0small";
@@ -218,7 +218,7 @@ static void make_thread(const struct fake_tree *tree, const struct perf_record *
 	fake_tree_file(tree, text, "proc/%d/status", tid);
 }
 
-/* A line of maps, of an MMAP2. */
+/* An MMAP2 record becomes a line of /proc/PID/maps. */
 static void add_map(const struct perf_record *record, FILE *maps)
 {
 	const uint8_t *data = record->data;
@@ -252,7 +252,7 @@ static void make_processes(const struct perf_data *from, const struct fake_tree 
 	free(text);
 }
 
-/* Of tracefs. */
+/* The tracepoints' files in tracefs. */
 static void make_points(const struct fake_tree *tree)
 {
 	static const char *const names[] = { "kvm_entry", "kvm_exit", "kvm_write_tsc_offset" };

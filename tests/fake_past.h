@@ -1,4 +1,4 @@
-/* What happened on a machine, out of a recording of it, for fake_machine.h. */
+/* What a recording says happened on a machine, in the form that fake_machine.h replays. */
 #pragma once
 
 #include <stddef.h>
@@ -47,6 +47,7 @@ struct fake_past {
 /** Load a recording; returns 0 or an error as perf_data_open(). fake_past_free() in any case. */
 int fake_past_load(struct fake_past *past, const char *recording, struct ptvm_error *error);
 
+/** Release everything. */
 void fake_past_free(struct fake_past *past);
 
 /** Make the trees of that machine: PMU, kernel, and the processes that were recorded. */

@@ -57,7 +57,7 @@ struct pt_config bench_config(const struct sim_options *options)
 	};
 }
 
-/* By way of a file in memory, as any flat file that a user gives. */
+/* The code goes through a file in memory, as a flat file that a user gives. */
 bool bench_add_code(struct machine *machine, uint64_t address, const void *bytes, size_t size)
 {
 	_cleanup_close_ int fd = memfd_create("code", MFD_CLOEXEC);
@@ -193,7 +193,7 @@ static void decode(const struct aux_queue *queue, const struct pt_config *config
 	free(batch);
 }
 
-/* What is left of a list where nobody asks for what ran. */
+/* Leaves only the gaps, which are all that a flow with `gaps_only` promises. */
 static void keep_gaps(struct bench_list *list)
 {
 	list->count = 0;

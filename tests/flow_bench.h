@@ -32,6 +32,8 @@ struct bench_queue {
 
 /** Append a span; `lost` says that data is missing before it. `data` is borrowed. */
 void bench_queue_add(struct bench_queue *queue, const uint8_t *data, size_t size, bool lost);
+
+/** Release the spans; their `data` stays. */
 void bench_queue_free(struct bench_queue *queue);
 
 /** Time stamps of a Skylake-X with MTC; 80 ticks of the TSC are one of the CTC. */
@@ -77,4 +79,5 @@ void bench_decode_as_copied(const struct aux_queue *queue, const struct pt_confi
 			    const struct machines *machines, uint64_t min_size,
 			    struct bench_list *ret);
 
+/** Release the items. */
 void bench_list_free(struct bench_list *list);

@@ -1,5 +1,4 @@
-/* Any bytes as what a recording has of BPF programs: all code lies within, all functions are found.
- */
+/* Any bytes as a recording's BPF programs: all code lies within them, all functions are found. */
 #include <stdlib.h>
 
 #include "decode/bpf_programs.h"

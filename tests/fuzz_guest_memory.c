@@ -1,5 +1,5 @@
-/* The memory of a guest whose kernel has been changed in places: pieces of any bytes, before each
- * of them four that say where it goes. All files that are made of it are copied. */
+/* The memory of a guest with parts overwritten by the input: pieces of any bytes, each behind four
+ * that say where it goes. All files that are made of the memory are copied. */
 #include "decode/base/cleanup.h"
 #include "guest/channel.h"
 #include "guest/channel_memory.h"

@@ -1,5 +1,5 @@
-/* The input: the text of /proc/modules, a NUL, that of modules.dep, a NUL, and
- * ELF notes, or what head(1) prints of files in /sys/module. */
+/* The input: the text of /proc/modules, a NUL, the text of modules.dep, a NUL, and ELF notes or the
+ * output of head(1) for files in /sys/module. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What is before the next NUL. */
+/* The bytes before the next NUL. */
 static struct bytes take(struct bytes *from)
 {
 	const uint8_t *end = from->size ? memchr(from->data, 0, from->size) : NULL;

@@ -10,7 +10,8 @@
 
 enum { FUZZ_PATH = 32 };
 
-/** The next piece: three bytes, the lowest first, say how large it is; what is not there is not. */
+/* The next piece: three bytes, the lowest first, give its size; it is shorter where the input ends.
+ */
 static inline struct bytes fuzz_piece(struct bytes *from)
 {
 	enum { SIZE = 3 };

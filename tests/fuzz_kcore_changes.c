@@ -1,5 +1,5 @@
-/* Pieces of any bytes as two copies of a kernel's memory: what is written of the second is an ELF
- * file of whole pages. */
+/* Pieces of any bytes as two copies of a kernel's memory: the changes written of the second are an
+ * ELF file of whole pages. */
 #include <string.h>
 
 #include "decode/elf_file.h"

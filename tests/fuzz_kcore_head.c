@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What a guest's kcore says of itself, up to the plan of what to copy of it. */
+/* Any bytes as the headers of a guest's kcore, up to the plan of what to copy. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct code_range everything = { 0, 0xfffffffffffff000 };

@@ -1,5 +1,5 @@
 /* Pieces of any bytes as the files of a kernel: kcore, a later copy of it, kallsyms and modules.
- * What is loaded is found again, and read to its end. */
+ * All code that was loaded is found again and read to its end. */
 #include "decode/machine_parts.h"
 #include "tests/fuzz_input.h"
 
@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { FILES = 4 };
 
-/* The last byte that there is at an address, and what is known of the place. */
+/* Reads the last byte of the code at an address, and what is known of the place. */
 static unsigned look_at(struct machine *machine, uint64_t address)
 {
 	struct code_view view;

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* One text for all that reads the monitor's. */
+/* Any bytes as output of QEMU's monitor, for each of its readers. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct monitor_range ranges[4];

@@ -20,8 +20,8 @@ static int read_memory(void *context, uint64_t address, void *data, size_t size,
 	return 0;
 }
 
-/* Memory of a guest, its top table at the second page; the first byte tells how many levels. What
- * is mapped is read, as far as it is small. */
+/* Any bytes as a guest's memory, with the top table in the second page; the first byte gives the
+ * number of levels. Small mappings are read. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes memory = { data, size };

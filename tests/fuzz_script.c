@@ -1,5 +1,6 @@
 /* Any bytes as a recording, decoded to its end with the code of a simulated host and its guests,
- * and printed to nowhere. The last byte chooses what is printed. No file that it names is there. */
+ * and printed to nowhere. The last byte chooses what is printed. None of the files that the
+ * recording names is found. */
 #include <fcntl.h>
 #include <stdlib.h>
 
@@ -88,7 +89,7 @@ static void print_recording(struct perf_data *recording, const struct machines *
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* a directory that must be there, and has no others */
+	/* an existing directory in which no file is found */
 	const struct machine_options nowhere = { .symfs = "/proc/self/fdinfo",
 						 .build_id_dir = "/nonexistent" };
 	struct perf_data recording = { 0 };

@@ -1,5 +1,5 @@
-/* Pieces of any bytes as what a process says of itself: its arguments, which may be those of a VM,
- * its name, and its maps. */
+/* Pieces of any bytes as a process's files in /proc: its arguments, which may be those of a VM, its
+ * name, and its maps. */
 #include <string.h>
 
 #include "host/map_line.h"

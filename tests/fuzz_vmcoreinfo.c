@@ -8,7 +8,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A page that somebody in the guest wrote, and the kernel that it is said to lead to. */
+/* Any bytes as a page of the guest that pretends to be VMCOREINFO, and the kernel that it leads to.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char text[VMCOREINFO_BYTES + 1] = "", value[64];

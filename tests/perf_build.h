@@ -14,7 +14,7 @@ enum {
 
 /** Zero-initialise; perf_build_free() when done. Out of memory aborts the test. */
 struct perf_build {
-	uint8_t *bytes; /* of the records */
+	uint8_t *bytes; /* the records */
 	size_t size, room;
 	uint8_t *whole; /* the file, once built */
 	uint8_t attrs[4096], ids[4096];

@@ -69,7 +69,7 @@ static void read_setting(struct parser *parser, const char *line)
 	}
 }
 
-/* Lines that follow on each other are one piece: blocks go on over their ends. */
+/* Adjacent lines are one piece of code, so that blocks do not end with a line. */
 static struct ptt_code *piece_at(struct parser *parser, uint64_t address)
 {
 	struct ptt *ptt = parser->ptt;
@@ -139,7 +139,7 @@ static uint64_t mode_bits(const char *line)
 	return interrupts | (strstr(line, " 64") ? 1 : strstr(line, " 32") ? 2 : 0);
 }
 
-/* What the line says, into the fields that its kind has. */
+/* Fills the fields that a packet of this kind has from the line. */
 static void fill(const struct parser *parser, const char *line, struct pt_packet *packet)
 {
 	char *end;
@@ -180,7 +180,8 @@ static void fill(const struct parser *parser, const char *line, struct pt_packet
 	}
 }
 
-/* "FUP 3:0x401000" or "FUP no ip". -D does not show the form: the rest is left for the dump. */
+/* "FUP 3:0x401000" or "FUP no ip". -D does not show IPBytes: they are cut from the line, which is
+ * then compared with the dump. */
 static void put_ip(struct parser *parser, char *line, enum pt_packet_kind kind)
 {
 	struct pt_packet packet = { .kind = kind };

@@ -42,4 +42,5 @@ struct ptt {
 
 /** Read a case; free with ptt_free(). `path` is borrowed. */
 void ptt_read(const char *path, struct ptt *ret);
+/** Release all of the case. */
 void ptt_free(struct ptt *ptt);

@@ -1,7 +1,6 @@
 /* record_fake FROM STEP patient|lossy KILL OPTION...: `ptvm record` with these options on a fake
- * machine, on which the recording FROM happens once more, STEP records at a time. A machine that is
- * lossy does not wait for the recorder. At write number KILL (0: never), half of it done, the
- * recorder is killed. */
+ * machine that replays the recording FROM, STEP records at a time. A lossy machine does not wait
+ * for the recorder. The recorder is killed in the middle of write number KILL (0: never). */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

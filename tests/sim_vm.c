@@ -400,7 +400,7 @@ static void execute(struct sim_vm *vm)
 	m->insn++;
 }
 
-/* What a transaction cannot survive. */
+/* Instructions that abort a transaction. */
 static bool aborts(enum sim_kind kind)
 {
 	return kind == SIM_INT3 || kind == SIM_MOV_CR3 || kind == SIM_EXITING ||
@@ -483,7 +483,7 @@ static void make_programs(struct sim_vm *vm)
 	}
 }
 
-/* Tracing ends like an interrupt that is not traced: FUP tells where. */
+/* Tracing ends as at an interrupt that is not traced: a FUP tells where. */
 static void stop(struct sim_vm *vm)
 {
 	update_state(vm);

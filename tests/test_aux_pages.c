@@ -14,7 +14,8 @@
 
 enum { SIZE = 16 << 20, BLOCK = 64 << 10 };
 
-/* A file of ones, mapped; and changed in memory only, so that a page given back is seen. */
+/* A mapped file of ones, changed in memory only: a page that was given back is read from the file
+ * again, which shows. */
 static struct bytes map_file(void)
 {
 	_cleanup_close_ int fd = memfd_create("pages", MFD_CLOEXEC);
@@ -39,7 +40,7 @@ static void all_pages_that_are_done_with_go(void **state)
 	assert_int_equal(file.data[start - 1], 2);
 	assert_int_equal(file.data[start], 1);
 	assert_int_equal(file.data[start + BLOCK - 1], 1);
-	assert_int_equal(file.data[start + BLOCK], 2); /* the page goes on */
+	assert_int_equal(file.data[start + BLOCK], 2); /* still the page that was changed */
 	(void)munmap((void *)file.data, file.size);
 }
 

@@ -283,7 +283,7 @@ static void a_snapshot_of_a_full_ring_is_all_of_it(void **state)
 
 	map(bench, true);
 	fake_kernel_overwrite(&bench->kernel, bench->stream, SIZE);
-	/* The driver may say the end as well as the beginning. */
+	/* With a full ring, aux_head may be the end as well as the beginning. */
 	bench->ring.page->aux_head = SIZE;
 	assert_int_equal(aux_ring_snapshot(&bench->ring, SIZE, &bytes), 0);
 	assert_bytes(&bytes, bench->stream, SIZE);
@@ -294,7 +294,7 @@ static void a_snapshot_of_a_full_ring_is_all_of_it(void **state)
 	assert_int_equal(aux_ring_snapshot(&bench->ring, SIZE, &bytes), -PTVM_INCONSISTENT);
 }
 
-/* Zeroes are packets, too: PAD. */
+/* A ring that was never filled is zero, but PAD packets are zeroes, too. */
 static void a_snapshot_sees_a_round_behind_zeroes(void **state)
 {
 	struct bench *bench = *state;

@@ -240,7 +240,7 @@ static void only_regular_files_are_read_of_a_mount(void **state)
 	assert_int_equal(channel_read_text(channel, "/proc/digits", text, sizeof(text), NULL), 7);
 }
 
-/* The kernel tells no size of it, and gives a page at once. */
+/* The kernel gives no size for it, and returns a page at a time. */
 static void text_of_proc_is_read_whole(void **state)
 {
 	struct fixture *fixture = *state;
@@ -278,7 +278,7 @@ static void an_ssh_that_fails_is_a_failure(void **state)
 	assert_string_equal(text, "");
 }
 
-/* What is written to standard error while a file is read that is not there. */
+/* Bytes written to standard error while a missing file is read. */
 static size_t bytes_said(struct channel *channel, struct ptvm_error *error)
 {
 	const int kept = dup(STDERR_FILENO), said = memfd_create("said", MFD_CLOEXEC);
@@ -331,7 +331,7 @@ static void ssh_needs_a_host(void **state)
 	assert_int_equal(channel_ssh_new("", &channel, NULL), -PTVM_BAD_USAGE);
 }
 
-/* tear_down() sees to it that handles were closed. */
+/* tear_down() checks that all handles were closed. */
 static void assert_lie(void **state, enum fake_lie lie, int expected)
 {
 	struct fixture *fixture = *state;

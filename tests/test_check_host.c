@@ -38,7 +38,7 @@ static void set_msr(const struct fake_tree *tree, uint8_t second_byte)
 	fake_tree_bytes(tree, msr, sizeof(msr), "dev/cpu/0/msr");
 }
 
-/* A host that can do all of it. */
+/* A host that meets every requirement. */
 static int set_up(void **state)
 {
 	static struct bench bench;

@@ -138,7 +138,7 @@ static void nobody_has_to_listen(void **state)
 {
 	struct bench *bench = *state;
 
-	/* Full, or gone: it neither waits nor dies. */
+	/* With a full pipe, or without a reader, it must neither wait nor die. */
 	for (int i = 0; i < 100000; i++)
 		control_fifo_ack(&bench->fifo);
 	(void)close(bench->reader);

@@ -8,7 +8,7 @@
 
 enum { STARTS = 200, EDGES = 600, LAST_SHIFT = 15 };
 
-/* A crystal that was told its count by a TMA; what is above 16 bits is not known, and 0. */
+/* A crystal after a TMA with this count; the bits above 16, which a TMA does not have, are 0. */
 static struct crystal crystal_at(uint16_t count, uint8_t mtc_shift)
 {
 	const struct pt_config config = { .mtc_shift = mtc_shift };
@@ -61,7 +61,7 @@ static void a_tma_tells_how_many_more_were_lost(void **state)
 	struct crystal crystal = crystal_at(5, SHIFT);
 	int64_t count = edge_after(5, SHIFT) + (300 << SHIFT);
 
-	crystal_mtc(&crystal, mtc_of(count, SHIFT)); /* 256 periods are not seen */
+	crystal_mtc(&crystal, mtc_of(count, SHIFT)); /* after 256 periods without an MTC */
 	assert_int_equal(crystal.count, count - (256 << SHIFT));
 	crystal_tma(&crystal, (uint16_t)count);
 	assert_int_equal(crystal.count, count);

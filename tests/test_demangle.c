@@ -56,7 +56,7 @@ static void a_stub_is_that_of_a_function(void **state)
 	becomes("@plt", "@plt");
 }
 
-/* Each parameter is a pair of the one before: thousands of millions of names, in a few bytes. */
+/* Each parameter is a pair of the one before, so a few bytes stand for billions of names. */
 static void a_name_that_becomes_too_long_stays(void **state)
 {
 	char name[1024] = "_Z1fI4pairI";

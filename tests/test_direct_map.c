@@ -21,7 +21,7 @@ struct fixture {
 
 static char five_levels[] = "page tables have 5 levels";
 
-/* `*state`: that, or NULL. */
+/* The guest's page tables have 5 levels where the test's initial state is `five_levels`. */
 static int set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -87,7 +87,7 @@ static void what_was_plugged_in_is_told_apart(void **state)
 	assert_int_equal(fixture->map.end, 65 * gib);
 }
 
-/* What comes after it in the kernel's half are other things. */
+/* Other things are mapped behind it in the kernel's half. */
 static void it_ends_where_addresses_are_others(void **state)
 {
 	struct fixture *fixture = *state;
@@ -103,7 +103,7 @@ static void without_such_a_map_there_is_no_kernel(void **state)
 	struct fixture *fixture = *state;
 	uint64_t *first = fake_memory_entry(&fixture->guest.memory, base, 2);
 
-	*first = 4 << 20 | FAKE_MEMORY_LARGE | 1; /* not where it begins */
+	*first = 4 << 20 | FAKE_MEMORY_LARGE | 1; /* maps another physical address there */
 	assert_int_equal(read_map(fixture), -PTVM_NOT_FOUND);
 	*fake_memory_entry(&fixture->guest.memory, base, 4) = 0;
 	assert_int_equal(read_map(fixture), -PTVM_NOT_FOUND);
@@ -122,7 +122,7 @@ static void tables_that_are_elsewhere_are_not_those(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->info.root.cr3 += FAKE_MEMORY_PAGE; /* those of user mode */
+	fixture->info.root.cr3 += FAKE_MEMORY_PAGE; /* the tables of user mode */
 	assert_int_equal(read_map(fixture), -PTVM_NOT_FOUND);
 	fixture->info.root.cr3 = UINT64_C(1) << 40; /* no memory */
 	assert_int_equal(read_map(fixture), -PTVM_NOT_FOUND);

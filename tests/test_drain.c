@@ -142,7 +142,7 @@ static int tear_down(void **state)
 	return unlink(bench.path);
 }
 
-/* What CPU `cpu` tells for the n-th time; false where there is no room. */
+/* CPU `cpu` writes its n-th record and trace; false where there is no room. */
 static bool happen(int cpu, uint32_t n)
 {
 	uint8_t record[RECORD_SIZE] = { 14, [6] = RECORD_SIZE }, trace[TRACE_SIZE];
@@ -182,7 +182,7 @@ static void read_file(void)
 	(void)fclose(file);
 }
 
-/* What was seen of the file so far. */
+/* The part of the file that was checked so far. */
 struct seen {
 	uint32_t records[CPUS];
 	uint64_t trace[CPUS];
@@ -270,7 +270,7 @@ static void what_comes_before_the_end_is_written(void **state)
 	assert_int_equal(bench.out.index.count, 2);
 }
 
-/* That a thread ended by itself. */
+/* Waits until a thread says that it ended by itself. */
 static void wait_for_wake(void)
 {
 	uint64_t count;

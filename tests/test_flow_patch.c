@@ -242,7 +242,7 @@ static void two_labels_change_at_once(void **state)
 	}
 }
 
-/* Bits and addresses that no form of the code explains: a gap, as ever, and no patch. */
+/* Bits and addresses that no form of the code explains make a gap, as without patches. */
 static void what_no_label_explains_stays_a_gap(void **state)
 {
 	const struct pt_config config = { .have_event_trace = false };
@@ -293,7 +293,7 @@ static bool is_same(const struct bench_list *list, size_t i, const struct sim_vm
 	return true;
 }
 
-/* How many more of the decoded and of the true instructions lead to where both agree again. */
+/* The distances, in decoded and in true instructions, to where both agree again. */
 static bool find_again(const struct bench_list *list, size_t i, const struct sim_vm *vm, size_t k,
 		       size_t *ret_wrong, size_t *ret_missing)
 {
@@ -330,7 +330,7 @@ static size_t count_wrong(const struct bench_list *list, const struct sim_vm *vm
 
 struct outcome {
 	size_t gaps, wrong;
-	bool right; /* all is as it was */
+	bool right; /* the flow is the truth */
 };
 
 /* Decode with the code as it was at first, and look for labels or do not. */

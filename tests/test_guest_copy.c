@@ -304,7 +304,7 @@ static void a_kernel_that_is_not_in_kcore_is_refused(void **state)
 	assert_fails(fixture, -PTVM_BAD_INPUT, "/proc/kcore: no kernel text at 0xffffffff81000000");
 }
 
-/* One segment that is said to hold everything. */
+/* A single segment whose header claims the whole address space. */
 static void more_code_than_there_can_be_is_refused(void **state)
 {
 	struct fixture *fixture = *state;

@@ -17,7 +17,7 @@ struct fixture {
 
 static char five_levels[] = "page tables have 5 levels";
 
-/* `*state`: that, or NULL. */
+/* The guest's page tables have 5 levels where the test's initial state is `five_levels`. */
 static int set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -94,7 +94,7 @@ static void the_vcpu_that_sees_most_is_believed(void **state)
 	assert_whole(fixture);
 }
 
-/* Tables of a process, a copy at its top, end with it. */
+/* A process's own tables go away with it, so they must not be what is remembered. */
 static void the_kernels_own_tables_are_kept(void **state)
 {
 	struct fixture *fixture = *state;
@@ -130,7 +130,7 @@ static void without_symbols_it_is_said(void **state)
 	assert_not_found(fixture, fixture->guest.memory.root.cr3, "no tables of symbols");
 }
 
-/* Every page that there can be is the same. */
+/* All possible addresses are mapped, to the same page. */
 static void a_kernel_without_end_is_refused(void **state)
 {
 	struct fixture *fixture = *state;

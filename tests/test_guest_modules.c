@@ -155,7 +155,7 @@ static void a_mounted_guest_tells_sections(void **state)
 	channel_free(channel);
 }
 
-/* It lists no directories. */
+/* A guest agent cannot list directories, so it is asked for sections by name. */
 static void an_agent_is_asked_for_the_usual_sections(void **state)
 {
 	struct bench *bench = *state;

@@ -228,13 +228,13 @@ static void pages_that_changed_are_kept(void **state)
 	json_t *pages;
 
 	copy_first(bench, VM);
-	patch(bench, 0x5ffe); /* the end of one page, the beginning of the next */
+	patch(bench, 0x5ffe); /* in the last bytes of a page and the first of the next */
 	patch(bench, 0x9000);
 	fake_tree_file(&bench->tree, "late 8192 0 - Live 0xffffffffc0536000\n", "proc/modules");
 	copy_again(bench);
 	assert_int_equal(bench->kernel.changes.changed, 3);
 	assert_int_equal(bench->kernel.changes.added, 2);
-	/* What lies between code is copied with it, as the module that left. */
+	/* Memory between code is copied, too, with the module that was removed. */
 	assert_int_equal(bench->kernel.changes.gone, 0);
 	assert_private(bench, "data.ptvm-kcore__500", 0600);
 	assert_int_equal(mapped_file_open(bench->kernel.changes_path, &bytes, NULL), 0);

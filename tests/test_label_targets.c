@@ -9,7 +9,7 @@
 #include "decode/machine_parts.h"
 #include "tests/flow_bench.h"
 
-/* One function with a label; what else is in it is up to each test. */
+/* A function with a label; each test adds its own code. */
 
 static const uint64_t base = 0xffffffff81000000;
 
@@ -125,7 +125,7 @@ static void a_jump_that_hides_code_may_be_a_nop(void **state)
 	assert_int_equal(targets.items[0], base + NEXT);
 }
 
-/* As `else` makes it: both ways are reached by others too. */
+/* As a compiler makes `if` and `else`: both ways are reached from elsewhere, too. */
 static void an_ordinary_jump_is_none(void **state)
 {
 	struct fixture fixture;
@@ -137,7 +137,7 @@ static void an_ordinary_jump_is_none(void **state)
 	assert_int_equal(find(&fixture, LABEL).count, 0);
 }
 
-/* The table says that the label leads to the middle of nowhere, and that nothing else is one. */
+/* The table gives the label a target that is no code, and has no other labels. */
 static void the_kernels_table_is_asked_first(void **state)
 {
 	const uint64_t table = base + 0x1000;

@@ -33,7 +33,7 @@ static void a_library_that_is_not_there_is_none(void **state)
 	assert_null(call);
 }
 
-/* As an old version of it. */
+/* As with an old version of a library. */
 static void a_library_that_lacks_a_function_is_none(void **state)
 {
 	static const char *const names[] = { "labs", "no_such_function", "toupper" };

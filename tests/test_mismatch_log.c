@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-/* Trails written by hand: places are 1000 bytes and 1000 ticks apart. */
+/* Logs written by hand: places are 1000 bytes and 1000 ticks apart. */
 
 struct logs {
 	struct mismatch_log without, with, unclear;
@@ -99,13 +99,13 @@ static void one_place_counts_once(void **state)
 								.position = 9000 + i * 20,
 								.to = i });
 	}
-	logs.without.items[4].kind = MISMATCH_FOUND; /* it is lost only there */
+	logs.without.items[4].kind = MISMATCH_FOUND; /* it is lost only up to here */
 	verdict = verdict_of(&logs);
 	assert_always(&verdict, 1, 0);
 	assert_int_equal(verdict.odd, 1);
 }
 
-/* Where it is not known what would have been there is no contradiction. */
+/* A flow that is lost at a place cannot contradict the other there. */
 static void where_the_other_was_lost_nothing_is_said(void **state)
 {
 	struct logs logs = { 0 };
@@ -176,7 +176,7 @@ static void and_until_some_time(void **state)
 	assert_int_equal(verdict.against, 0);
 }
 
-/* What is contradicted all the time does not hold for a moment in between. */
+/* Evidence for and against a form in the same time gives no time in which it held. */
 static void mixed_evidence_makes_no_time(void **state)
 {
 	struct logs logs = { 0 };

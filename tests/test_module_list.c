@@ -125,12 +125,12 @@ static void without_a_list_there_are_no_modules(void **state)
 	struct fixture *fixture = *state;
 	uint8_t *first = fake_modules_put(&fixture->memory, head, area, 3, FAKE_MODULE_5_2);
 
-	first[8] ^= 0x40; /* leads elsewhere */
+	first[8] ^= 0x40; /* points elsewhere */
 	assert_int_equal(find(fixture), 0);
 	assert_int_equal(fixture->list.count, 0);
 }
 
-/* A ring of modules among themselves, without the kernel's head. */
+/* Modules that form a ring which does not contain the kernel's list head. */
 static void a_list_without_its_head_ends(void **state)
 {
 	struct fixture *fixture = *state;

@@ -19,7 +19,7 @@ struct arg {
 	int field_count;
 };
 
-/* One run of the parser: what was given, what came of it. */
+/* One run of the parser: its arguments and its results. */
 struct run {
 	struct arg arg;
 	char text[256];

@@ -19,7 +19,7 @@ struct fixture {
 
 static char five_levels[] = "page tables have 5 levels";
 
-/* `*state`: that, or NULL. */
+/* The guest's page tables have 5 levels where the test's initial state is `five_levels`. */
 static int set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -97,7 +97,7 @@ static void rights_end_a_run(void **state)
 	assert_false(run.is_supervisor);
 }
 
-/* Every level can forbid. */
+/* A right that any level forbids is forbidden. */
 static void rights_of_all_levels_count(void **state)
 {
 	struct fixture *fixture = *state;

@@ -139,7 +139,7 @@ static void other_calls_are_what_they_are(void **state)
 	assert_int_equal(forms.count, 0);
 }
 
-/* Even if that is another instruction altogether; and nothing else is tried then. */
+/* The later copy's instruction is used even if it is of another kind, and nothing else is tried. */
 static void a_later_copy_is_asked_first(void **state)
 {
 	struct patch_forms forms;

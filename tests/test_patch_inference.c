@@ -7,7 +7,7 @@
 
 #include "tests/flow_bench.h"
 
-/* What simulated kernels teach, of which every label is known. */
+/* Patches inferred from traces of simulated kernels, of which every label is known. */
 
 enum { SEEDS = 60 };
 

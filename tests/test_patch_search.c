@@ -92,7 +92,7 @@ static void call(struct bench *bench, unsigned times)
 	}
 }
 
-/* A bit in the leaf's code, which has no branch for it. */
+/* A TNT bit while the leaf runs, which has no conditional branch. */
 static void disagree(struct bench *bench)
 {
 	tip(bench, LEAF);
@@ -182,7 +182,7 @@ static void what_explains_all_is_taken(void **state)
 	assert_patch(&found, LABEL, JUMPED, "\xe9\x39\0\0\0");
 }
 
-/* That the code leads nowhere else speaks for it, but it does not come back to the label. */
+/* The target fits as the code leads nowhere else, but the flow never comes back to the label. */
 static void a_target_that_is_not_clear_must_be_met_often(void **state)
 {
 	struct bench bench;

@@ -9,14 +9,15 @@
 #include "host/pause_watch.h"
 #include "host/record_targets.h"
 
-/* One that watches a machine of no libvirt. */
+/* Watches a machine that has no libvirt. */
 static void start(struct pause_watch *watch, struct watched_domain *domain)
 {
 	*watch = (struct pause_watch){ .lock = PTHREAD_MUTEX_INITIALIZER };
 	*domain = (struct watched_domain){ .name = "vm" };
 }
 
-/* What pause_watch_next() takes, which asks whether there is a thread. */
+/* pause_watch_next() gives nothing without a thread, so it is told for a moment that there is one.
+ */
 static bool take(struct pause_watch *watch, struct pause *ret)
 {
 	bool is_one;

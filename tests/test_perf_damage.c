@@ -10,9 +10,9 @@
 #include "decode/base/error.h"
 #include "tests/perf_build.h"
 
-enum { DATA = 40 }; /* where the header says where records are, and how many bytes */
+enum { DATA = 40 }; /* offset of the header's data section: place and size of the records */
 
-/* The sentences about a recording, a line each. */
+/* All sentences about a damaged recording, one a line. */
 static void tell(struct bytes file, char ret[1024])
 {
 	struct ptvm_error error = { 0 };

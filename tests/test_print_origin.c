@@ -14,7 +14,7 @@
 #include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 
-/* Addresses of the kernel are given by their last digits. */
+/* The base of the kernel's addresses; tests add the last digits. */
 #define KERNEL UINT64_C(0xffffffff81000000)
 
 enum { PID = 6, TID = 7, CPU = 2 };
@@ -90,7 +90,7 @@ static void assert_out(struct bench *bench, const char *expected)
 	bench->printer.out.size = 0;
 }
 
-/* What an event at an address would have. */
+/* The origin that is printed for an event at an address. */
 static void prints(struct bench *bench, uint64_t ip, const char *expected)
 {
 	print_add_origin(&bench->printer, NULL, ip);
@@ -221,7 +221,7 @@ static void what_led_to_samples_lies_among_the_lines(void **state)
 	bench_free(bench);
 }
 
-/* Where the trace has a long gap with many samples. */
+/* A long gap in the trace may hold many samples, whose text must not pile up. */
 static void it_does_not_grow_without_end(void **state)
 {
 	const struct itrace itrace = { .samples = { .calls = 4 } };

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* In place and written, and nothing behind `size`. */
+/* Checks both ways, in place and written, and that nothing behind `size` changes. */
 static void reads(const char *name, size_t size, const char *expected)
 {
 	char copy[64] = "", *written = NULL;

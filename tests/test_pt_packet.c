@@ -14,7 +14,7 @@
 
 #define ALL_56 (((uint64_t)1 << 56) - 1)
 
-/* Every kind, with the least and the most that it can hold. `size` is that of the encoding. */
+/* Every kind with its smallest and its largest payload. `size` is the encoding's. */
 static const struct pt_packet packets[] = {
 	{ PT_PAD, 1, false, 0, 0 },
 	{ PT_TNT, 1, false, 1, 0 },

@@ -216,7 +216,7 @@ static void an_empty_queue_has_an_empty_segment(void **state)
 	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
 }
 
-/* Of a PSB+: packets are enabled, and there is time. */
+/* What the PSB+ says: tracing is enabled, there is a time. */
 enum { ENABLED = 1, TIMED = 2 };
 
 static void put_group(struct pt_bytes *bytes, uint64_t cr3, unsigned flags)
@@ -234,8 +234,8 @@ static void put_group(struct pt_bytes *bytes, uint64_t cr3, unsigned flags)
 	pt_put_value(bytes, PT_PSBEND, 0);
 }
 
-/* Whether the walk leaps over packets to the PSB+ behind them: that it did not look at them shows
- * in the second segment, which has the context of its own PSB+ then. */
+/* Whether the walk leaps over packets to the PSB+ behind them. If it did not read them, the second
+ * segment has the context of its own PSB+. */
 static bool leaps_over(const void *packets, size_t size, unsigned flags, size_t second_span)
 {
 	struct bench_queue bench = { .room = 0 };

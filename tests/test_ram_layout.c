@@ -12,7 +12,7 @@
 static const uint64_t mib = 1 << 20, gib = UINT64_C(1) << 30;
 static const uint64_t somewhere = 0x7f0000000000;
 
-/* How many guesses there are, and of those that fit the one with the least to spare. */
+/* Returns the number of guesses; `ret` is the one that fits with the least memory to spare. */
 static size_t guess(const struct ram_mappings *mappings, const struct direct_map *map,
 		    struct ram_layout *ret)
 {

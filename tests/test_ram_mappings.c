@@ -63,7 +63,7 @@ static void only_a_private_file_has_what_is_not_touched(void **state)
 	ram_mappings_free(&mappings);
 }
 
-/* Two that touch are one, or are not. */
+/* Adjacent mappings may be one region or two, so both are offered. */
 static void mappings_that_go_on_are_taken_together_too(void **state)
 {
 	struct ram_mappings mappings;

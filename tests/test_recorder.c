@@ -88,7 +88,7 @@ static int open_it(void)
 	return recorder_open(&bench.recorder, &bench.error);
 }
 
-/* Until all has happened, or a thread ends by itself. */
+/* Waits until all records were played, or a thread ended by itself. */
 static void wait_for_end(void)
 {
 	struct pollfd wake = { .fd = bench.recorder.wake_fd, .events = POLLIN };
@@ -154,7 +154,7 @@ static void a_module_that_the_host_loads_meanwhile_is_kept(void **state)
 	}
 }
 
-/* One of them asks only what the kernel knows. */
+/* One of the calls only asks the kernel for a property, and its failure is no error. */
 static void any_call_that_fails_leaves_nothing_behind(void **state)
 {
 	unsigned calls, good = 0;
@@ -191,7 +191,7 @@ static void threads_that_ended_are_left_out(void **state)
 	close_it();
 }
 
-/* What there is by then is a recording, or has no beginning. */
+/* The file is a recording by then, or lacks even its header. */
 static void a_full_disk_keeps_what_was_written(void **state)
 {
 	struct rlimit limit, before;

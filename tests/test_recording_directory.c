@@ -52,7 +52,7 @@ static bool is_there(const struct bench *bench, const char *name)
 	return !access(path, F_OK);
 }
 
-/* What is in the way is as it was, and nothing was made. */
+/* A file that is in the way stays as it was, and nothing is made. */
 static void assert_in_the_way(struct bench *bench, const char *name)
 {
 	char expected[300];

@@ -177,7 +177,7 @@ static void set_limit(uint64_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* Disks that are full after any number of bytes: what is there is whole. */
+/* The disk is full after any number of bytes: all records that were written are whole. */
 static void a_full_disk_leaves_whole_records(void **state)
 {
 	struct bench *bench = *state;

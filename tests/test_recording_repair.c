@@ -186,7 +186,7 @@ static void features_that_were_never_written_are_not_promised(void **state)
 	assert_int_equal(bench->data.aux_index.count, PIECES);
 }
 
-/* Beside the recording. */
+/* Writes the file with features that is kept beside a recording. */
 static void keep(const struct bench *bench, const struct recording_features *features)
 {
 	char path[128];

@@ -79,7 +79,7 @@ static void what_was_replaced_is_not_believed(void **state)
 	assert_int_equal(decode("[old]", MIDDLE, GAP_NO_CODE, &insns), TIMES - 2);
 }
 
-/* Functions begin where they are called: what disagrees has another reason. */
+/* The function is entered at its beginning, so the mismatch has another reason. */
 static void a_module_that_is_entered_as_it_should_be_is_believed(void **state)
 {
 	unsigned insns;

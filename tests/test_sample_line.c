@@ -41,7 +41,7 @@ static void put(struct bench *bench, uint64_t value)
 	bench->used += 8;
 }
 
-/* A sample of thread 6/7 on CPU 2 at 1.5 s: up to these, and ADDR, in the row's order. */
+/* A sample of thread 6/7 on CPU 2 at 1.5 s, with the fields up to ADDR in the kernel's order. */
 static struct bench *bench_new(uint32_t type, uint64_t sample_type, uint32_t fields)
 {
 	struct bench *bench = test_calloc(1, sizeof(*bench));

@@ -10,7 +10,7 @@
 
 #include "decode/sample_origin.h"
 
-/* Addresses of the kernel are given by their last digits. */
+/* The base of the kernel's addresses; tests add the last digits. */
 #define KERNEL UINT64_C(0xffffffff81000000)
 
 struct bench {

@@ -28,7 +28,7 @@ static int split(const char *line)
 	return count;
 }
 
-/* The words' text lives until the next call. */
+/* The returned words are valid until the next call. */
 static struct script_args parse(const char *line)
 {
 	struct script_args args = { 0 };
@@ -135,7 +135,7 @@ static void mistakes_are_told_where_they_are(void **state)
 	refuse("script recording", "unexpected argument 'recording'");
 }
 
-/* The same option as often as it goes, and once more. */
+/* Gives an option as often as is allowed, and once more. */
 static void repeat(const char *option, unsigned most, const char *message)
 {
 	struct script_args args = { 0 };

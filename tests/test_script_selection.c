@@ -1,4 +1,4 @@
-/* script_selection: what is said where nothing was printed. */
+/* script_selection: the explanation when nothing was printed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

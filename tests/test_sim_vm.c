@@ -8,8 +8,8 @@
 #include <Zydis/Zydis.h>
 #include <cmocka.h>
 
-/* The bench checks itself with a walker that shares no code with encoder or decoder: it knows how
- * long packets are, and counts them. */
+/* Checks the simulator with a walker that shares no code with encoder or decoder: it knows how long
+ * packets are, and counts them. */
 
 enum { SEEDS = 40 };
 

@@ -21,7 +21,7 @@
 /* A queue is long enough for some segments. */
 enum { QUEUES = 3, INSTRUCTIONS = 200000, SEGMENTS_BYTES = 100 << 10 };
 
-/* With so many, of so many bytes of trace, their text is more than memory is meant for. */
+/* The text of so many queues of this size exceeds the memory limit. */
 enum { MANY_QUEUES = 64, FEW_BYTES = 20 << 10 };
 
 /* Three CPUs that run the same program, each in its own way. */
@@ -176,7 +176,7 @@ static void threads_change_nothing_of_errors(void **state)
 	assert_same_for_all_threads(fixture);
 }
 
-/* Of a PSB+ that breaks off, the walk that cuts segments must make what the flow makes of it. */
+/* The walk that cuts segments and the flow must agree on a PSB+ that breaks off. */
 static void break_groups(struct pt_bytes *trace, struct sim_random *random)
 {
 	static const char *const pieces[] = { "\x99\x21\xc9", "\x99\x21\x06", "\x02\xf3\xc9",
@@ -362,7 +362,7 @@ static void without_lanes_there_may_be_records(void **state)
 	assert_int_equal(team_init(&team, NULL, 0, &fixture->print, &output), 0);
 	assert_int_equal(team_run(&team, &error), 0);
 	assert_true(lseek(fd, 0, SEEK_END) > 0);
-	assert_int_equal(pthread_mutex_trylock(&team.lock), 0); /* nobody has it any more */
+	assert_int_equal(pthread_mutex_trylock(&team.lock), 0); /* no thread holds it any more */
 	assert_int_equal(pthread_mutex_unlock(&team.lock), 0);
 	team_free(&team);
 	sideband_free(sideband);

@@ -134,7 +134,7 @@ static void where_chunks_end_does_not_matter(void **state)
 	assert_written(*state, "1a 1a 1a 1b 2b 3a 3b 3b 4b ");
 }
 
-/* What led to a sample of a recording's record lies in a lane of lines, and is none. */
+/* The origin of a sample lies in a lane between lines, but is no line. */
 static void what_led_to_samples_is_no_line(void **state)
 {
 	struct fixture *fixture = *state;
@@ -216,7 +216,7 @@ static void lines_that_are_made_on_the_way_go_out_together(void **state)
 	(void)close(ends[1]);
 }
 
-/* They take turns in memory that is for some of them, or are larger than that. */
+/* The buffer has room for some of the lines only, or not even for one. */
 static void lines_that_are_made_on_the_way_may_be_many(void **state)
 {
 	struct fixture *fixture = *state;

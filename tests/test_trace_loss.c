@@ -187,7 +187,7 @@ static void nonsense_ends_it(void **state)
 		read_all(bench);
 		assert_int_equal(bench->loss.threads.count, 0);
 	}
-	/* A LOST record that is too short for a count, and for a trailer. */
+	/* A LOST record that is too short for its count and trailer. */
 	put(bench, (uint64_t)8 << 48 | LOST);
 	read_all(bench);
 	assert_int_equal(bench->loss.threads.items[0].records, 0);

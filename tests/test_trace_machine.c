@@ -116,7 +116,7 @@ static void vcpus_are_chosen_by_their_numbers(void **state)
 	assert_int_equal(bench.machine.vcpus.count, 3);
 }
 
-/* Of libvirt's own driver for tests, whose domains are in a file. */
+/* For libvirt's own test driver, which reads its domains from a file. */
 static const char node[] =
 	"<node xmlns:test='http://libvirt.org/schemas/domain/test/1.0'><domain type='test'>"
 	"<name>vm</name><uuid>" UUID "</uuid><memory>4096</memory><vcpu>1</vcpu>"

@@ -12,7 +12,7 @@ static const uint8_t sample[24] = { 0x34, 2, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 2 };
 static const char bytes[] =
 	"raw: 34 02 00 00 00 00 00 00 07 00 00 00 02 00 00 00 00 00 00 00 00 00 00 00";
 
-/* What two samples say, with a format; whether there was a complaint. */
+/* Prints two samples with a format; returns whether there was a complaint. */
 static bool prints(const char *format, uint64_t id, const char *first, const char *second)
 {
 	static uint8_t room[TRACE_SECTION_MOST];

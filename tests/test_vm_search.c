@@ -206,7 +206,7 @@ static void vmcoreinfo_alone_is_no_kernel(void **state)
 	assert_fails(fixture, -PTVM_NOT_FOUND, "leads from it to the kernel");
 }
 
-/* Somebody in the guest wrote another one, and took the kernel's away. */
+/* A program in the guest wrote a VMCOREINFO of its own, and the kernel's is gone. */
 static void a_kernel_must_lead_back_to_what_it_was_found_by(void **state)
 {
 	struct fixture *fixture = *state;
@@ -244,7 +244,8 @@ static void *tick(void *context)
 	return NULL;
 }
 
-/* RAM with what an earlier boot left, and the clock of the kernel that runs now. */
+/* Puts the remains of an earlier boot into RAM, beside the kernel that runs; returns the latter's
+ * clock. */
 static _Atomic uint64_t *put_two_boots(struct fixture *fixture)
 {
 	uint8_t *ram = map(fixture, 16 * mib);

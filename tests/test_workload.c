@@ -114,7 +114,7 @@ static void so_does_one_that_never_began(void **state)
 	workload_end(&workload);
 }
 
-/* The recorder blocks signals; its command shall not. */
+/* The recorder blocks signals, but its command must not inherit that. */
 static void its_signals_are_not_blocked(void **state)
 {
 	sigset_t all, before;

@@ -8,10 +8,11 @@
 
 enum { IP = 0x7fff0000 };
 
-/* Bytes behind the opcode that no test of forms changes. */
+/* Bytes behind the opcode in all tests of forms. */
 static const uint8_t behind[INSN_MAX_SIZE] = { 0x85, 0x92, 0xa3, 0xf4, 0x15, 0x26 };
 
-/* Whether what is read is what the disassembler reads. Returns whether it is read at all. */
+/* Asserts that the instruction is read as the disassembler reads it. Returns whether it is read at
+ * all. */
 static bool agrees(const uint8_t *bytes)
 {
 	struct insn found, expected;
