@@ -189,7 +189,7 @@ static void print_cpu_caps(const struct perf_data *data, FILE *out)
 	print_caps(&payload, count, out);
 }
 
-/* For each PMU: how many capabilities, its name, the capabilities. */
+/* For each PMU: how many capabilities, these, and only then its name. */
 static void print_pmu_caps(const struct perf_data *data, FILE *out)
 {
 	struct bytes payload = data->features.payloads[PERF_FEATURE_PMU_CAPS];
@@ -197,11 +197,17 @@ static void print_pmu_caps(const struct perf_data *data, FILE *out)
 
 	for (uint64_t i = 0; i < pmus && payload.size; i++) {
 		uint64_t count = take_u32(&payload);
-		const char *name = "";
-		size_t length = take_string(&payload, &name);
+		struct bytes caps = payload;
+		const char *text = "";
+		size_t length;
 
-		(void)fprintf(out, "# %.*s pmu capabilities: ", (int)length, name);
-		print_caps(&payload, count, out);
+		for (uint64_t k = 0; k < 2 * count && payload.size; k++)
+			(void)take_string(&payload, &text);
+		length = take_string(&payload, &text);
+		(void)fputs("# ", out);
+		printable_write(text, length, out);
+		(void)fputs(" pmu capabilities: ", out);
+		print_caps(&caps, count, out);
 	}
 }
 

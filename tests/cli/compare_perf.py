@@ -37,13 +37,15 @@ MORE = [
     ["--itrace=qib", "-F", "ip,addr,ipc", "-C", "1"],
     ["--itrace=i70igl2", "-C", "0", "--time=,26.86879", "-F", "tid,ip,sym,dso,brstack"],
     ["--itrace=i100il8bp", "-C", "1", "-F", "ip,sym,brstack"],
+    ["--header-only"],
 ]
 
 
 def output(command):
-    """Lines of a command, the names of the guest's kernel alike: perf knows only one guest here."""
+    """Lines of a command, the names of the guest's kernel alike: perf knows only one guest here; without its option -I."""
     run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-    return run.stdout.decode(errors="replace").replace("kallsyms.106]", "kallsyms]").split("\n")
+    text = run.stdout.decode(errors="replace").replace("kallsyms.106]", "kallsyms]")
+    return text.replace("available, use -I to display", "available").split("\n")
 
 
 def by_host(lines):

@@ -430,6 +430,21 @@ def test_the_recording_is_answered_as_by_perf_when_it_was_made():
     equal(wrong, [])
 
 
+def test_the_header_is_what_the_recording_says_of_itself():
+    run = ptvm("script", "-i", RECORDING, "--header-only")
+    lines = run.stdout.splitlines()
+    equal((run.returncode, run.stderr, lines[0]), (0, "", "# ========"))
+    for line in ("# os release : 6.1.0-56-amd64", "# cpuid : GenuineIntel,6,85,4", "# nrcpus online : 2",
+                 "# contains AUX area data (e.g. instruction trace)",
+                 "# cpu pmu capabilities: branches=32, max_precise=0, pmu_name=skylake"):
+        assert line in lines, line
+    caps = [line for line in lines if line.startswith("# intel_pt pmu capabilities: topa_multiple_entries=1, psb_cyc=1, ")]
+    assert len(caps) == 1 and caps[0].endswith(", tnt_disable=0"), caps
+    both = ptvm("script", "-i", RECORDING, "--header", "--itrace=p").stdout
+    equal(both, run.stdout + ptvm("script", "-i", RECORDING, "--itrace=p").stdout)
+    equal(ptvm("script", "-i", RECORDING, "--header", "-D", "--max-lines=1").stdout[:len(run.stdout)], run.stdout)
+
+
 def test_the_first_line_alone_is_a_success():
     run = ptvm("script", "-i", RECORDING, "--insn-trace", "--max-lines", "1")
     equal((run.returncode, run.stdout.count("\n"), run.stderr), (0, 1, ""))
