@@ -30,13 +30,21 @@ static int add(struct offsets_given *given, uint64_t vmcs, uint64_t offset,
 	return 0;
 }
 
+static int refuse(const char *text, struct ptvm_error *error)
+{
+	return ptvm_fail(error, PTVM_BAD_USAGE,
+			 "--tsc-offset takes OFFSET[:VMCS,...], as 0xfffffff7e1d98d60:0x2664e, "
+			 "not '%s'",
+			 text);
+}
+
 int offsets_given_parse(const char *text, struct offsets_given *ret, struct ptvm_error *error)
 {
 	uint64_t offset, vmcs;
 	const char *p;
 
 	if (!read_number(text, true, &offset, &p) || (*p && *p != ':'))
-		return ptvm_fail(error, PTVM_BAD_USAGE, "not a TSC offset: %s", text);
+		return refuse(text, error);
 	if (!*p)
 		return add(ret, PT_NO_VMCS, offset, error);
 	do {
@@ -44,7 +52,7 @@ int offsets_given_parse(const char *text, struct offsets_given *ret, struct ptvm
 
 		if (!read_number(p + 1, false, &vmcs, &p) || (*p && *p != ',') ||
 		    vmcs >= PT_NO_VMCS)
-			return ptvm_fail(error, PTVM_BAD_USAGE, "not a list of VMCSs: %s", text);
+			return refuse(text, error);
 		r = add(ret, vmcs, offset, error);
 		if (r)
 			return r;

@@ -165,6 +165,22 @@ static int read_letter(const char **text, struct itrace *itrace, uint32_t *witho
 	}
 }
 
+/* What a letter takes, for those whose argument went wrong. */
+static const char *letter_takes(char letter)
+{
+	switch (letter) {
+	case 'i': return "i takes a number of i, t, ms, us or ns, as i10us";
+	case 'e':
+	case 'd': return "flags are small letters behind + or -, as e-o-l";
+	case 'g':
+	case 'l':
+	case 'G':
+	case 'L': return "g, l, G and L take a number from 1 to 1024";
+	case 's': return "s takes a number, as s100";
+	default: return "the letters are i b c r e p w x I s g l G L q A Z";
+	}
+}
+
 static int read_letters(const char *text, struct itrace *itrace, struct ptvm_error *error)
 {
 	uint32_t without_errors = 0;
@@ -176,8 +192,8 @@ static int read_letters(const char *text, struct itrace *itrace, struct ptvm_err
 			return ptvm_fail(error, PTVM_BAD_USAGE,
 					 "--itrace: 'o' (PEBS by way of the trace) is not there");
 		if (read_letter(&p, itrace, &without_errors) < 0)
-			return ptvm_fail(error, PTVM_BAD_USAGE,
-					 "invalid argument of --itrace: '%s'", letter);
+			return ptvm_fail(error, PTVM_BAD_USAGE, "--itrace at '%s': %s", letter,
+					 letter_takes(*letter));
 	}
 	if (strchr(text, 'e')) {
 		itrace->error_overflow = !(without_errors & 1U << ('o' - 'a'));

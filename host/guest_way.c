@@ -51,6 +51,8 @@ int guest_way_check_name(const char *domain, uint64_t pid, struct ptvm_error *er
 {
 	if (pid > INT_MAX)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "there is no process %" PRIu64, pid);
+	if (domain && !*domain)
+		return ptvm_fail(error, PTVM_BAD_USAGE, "--domain needs the name of a guest");
 	if (pid && domain)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "--domain and -p both name the guest");
 	return 0;

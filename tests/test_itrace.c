@@ -18,6 +18,13 @@ static struct itrace parse(const char *text)
 	return itrace;
 }
 
+/* What is said of the letters behind where they went wrong. */
+#define PERIOD ": i takes a number of i, t, ms, us or ns, as i10us"
+#define FLAGS ": flags are small letters behind + or -, as e-o-l"
+#define SIZE ": g, l, G and L take a number from 1 to 1024"
+#define SKIP ": s takes a number, as s100"
+#define LETTERS ": the letters are i b c r e p w x I s g l G L q A Z"
+
 static void refuse(const char *text, const char *message)
 {
 	struct itrace itrace, before;
@@ -96,11 +103,11 @@ static void call_chains_and_last_branches_have_a_size(void **state)
 	assert_int_equal(parse("G3L1024").samples.calls, 3);
 	assert_int_equal(parse("G3L1024").samples.branches, 1024);
 	assert_int_equal(parse("GL").chain + parse("GL").last_branches, 0);
-	refuse("g0", "invalid argument of --itrace: 'g0'");
-	refuse("G0", "invalid argument of --itrace: 'G0'");
-	refuse("L1025", "invalid argument of --itrace: 'L1025'");
-	refuse("ig1025b", "invalid argument of --itrace: 'g1025b'");
-	refuse("l99999999999999999999", "invalid argument of --itrace: 'l99999999999999999999'");
+	refuse("g0", "--itrace at 'g0'" SIZE);
+	refuse("G0", "--itrace at 'G0'" SIZE);
+	refuse("L1025", "--itrace at 'L1025'" SIZE);
+	refuse("ig1025b", "--itrace at 'g1025b'" SIZE);
+	refuse("l99999999999999999999", "--itrace at 'l99999999999999999999'" SIZE);
 }
 
 static void instructions_have_a_period(void **state)
@@ -142,15 +149,13 @@ static void letters_follow_a_period_at_once(void **state)
 
 static void a_bad_period_is_refused(void **state)
 {
-	refuse("i1s", "invalid argument of --itrace: 'i1s'");
-	refuse("bi1m", "invalid argument of --itrace: 'i1m'");
-	refuse("i1u", "invalid argument of --itrace: 'i1u'");
-	refuse("i10,b", "invalid argument of --itrace: 'i10,b'");
-	refuse("i0x10", "invalid argument of --itrace: 'i0x10'");
-	refuse("i18446744073709551616ns",
-	       "invalid argument of --itrace: 'i18446744073709551616ns'");
-	refuse("i18446744073709551615us",
-	       "invalid argument of --itrace: 'i18446744073709551615us'");
+	refuse("i1s", "--itrace at 'i1s'" PERIOD);
+	refuse("bi1m", "--itrace at 'i1m'" PERIOD);
+	refuse("i1u", "--itrace at 'i1u'" PERIOD);
+	refuse("i10,b", "--itrace at 'i10,b'" PERIOD);
+	refuse("i0x10", "--itrace at 'i0x10'" PERIOD);
+	refuse("i18446744073709551616ns", "--itrace at 'i18446744073709551616ns'" PERIOD);
+	refuse("i18446744073709551615us", "--itrace at 'i18446744073709551615us'" PERIOD);
 }
 
 static void error_flags_leave_errors_out(void **state)
@@ -178,19 +183,19 @@ static void the_flags_of_d_are_not_those_of_e(void **state)
 
 static void a_bad_flag_is_refused(void **state)
 {
-	refuse("e-", "invalid argument of --itrace: 'e-'");
-	refuse("be-O", "invalid argument of --itrace: 'e-O'");
-	refuse("e-,o", "invalid argument of --itrace: 'e-,o'");
-	refuse("d+", "invalid argument of --itrace: 'd+'");
-	refuse("b-o", "invalid argument of --itrace: '-o'");
+	refuse("e-", "--itrace at 'e-'" FLAGS);
+	refuse("be-O", "--itrace at 'e-O'" FLAGS);
+	refuse("e-,o", "--itrace at 'e-,o'" FLAGS);
+	refuse("d+", "--itrace at 'd+'" FLAGS);
+	refuse("b-o", "--itrace at '-o'" LETTERS);
 }
 
 static void a_skip_needs_a_number(void **state)
 {
-	refuse("s", "invalid argument of --itrace: 's'");
-	refuse("s-5", "invalid argument of --itrace: 's-5'");
-	refuse("s,5", "invalid argument of --itrace: 's,5'");
-	refuse("s18446744073709551616", "invalid argument of --itrace: 's18446744073709551616'");
+	refuse("s", "--itrace at 's'" SKIP);
+	refuse("s-5", "--itrace at 's-5'" SKIP);
+	refuse("s,5", "--itrace at 's,5'" SKIP);
+	refuse("s18446744073709551616", "--itrace at 's18446744073709551616'" SKIP);
 }
 
 static void letters_of_other_hardware_mean_nothing(void **state)
@@ -202,15 +207,15 @@ static void letters_of_other_hardware_mean_nothing(void **state)
 
 static void letters_that_do_not_exist_are_refused(void **state)
 {
-	refuse("bE", "invalid argument of --itrace: 'E'");
-	refuse("1", "invalid argument of --itrace: '1'");
-	refuse("b\xff", "invalid argument of --itrace: '\xff'");
+	refuse("bE", "--itrace at 'E'" LETTERS);
+	refuse("1", "--itrace at '1'" LETTERS);
+	refuse("b\xff", "--itrace at '\xff'" LETTERS);
 }
 
 static void letters_that_are_to_come_say_so(void **state)
 {
 	refuse("o", "--itrace: 'o' (PEBS by way of the trace) is not there");
-	refuse("iybxwpe", "invalid argument of --itrace: 'ybxwpe'");
+	refuse("iybxwpe", "--itrace at 'ybxwpe'" LETTERS);
 }
 
 int main(void)

@@ -139,14 +139,14 @@ static void a_flag_is_taken_back_by_no(void **state)
 	assert_false(run.arg.pager);
 	parse(&run, "--no-pager --pag", false);
 	assert_true(run.arg.pager);
-	assert_refused("--no-ns", "unknown option: --no-ns");
+	assert_refused("--no-ns", "unknown option: --no-ns; see 'ptvm try --help'");
 }
 
 static void what_is_no_option_is_refused(void **state)
 {
-	assert_refused("-n a b", "unexpected argument 'a'");
-	assert_refused("-", "unexpected argument '-'");
-	assert_refused("-n -- --ns", "unexpected argument '--ns'");
+	assert_refused("-n a b", "unexpected argument: a; see 'ptvm try --help'");
+	assert_refused("-", "unexpected argument: -; see 'ptvm try --help'");
+	assert_refused("-n -- --ns", "unexpected argument: --ns; see 'ptvm try --help'");
 }
 
 static void options_end_where_a_command_begins(void **state)
@@ -165,20 +165,20 @@ static void options_end_where_a_command_begins(void **state)
 
 static void each_mistake_has_its_sentence(void **state)
 {
-	assert_refused("--wrong=1", "unknown option: --wrong");
-	assert_refused("-nx", "unknown option: -x");
+	assert_refused("--wrong=1", "unknown option: --wrong; see 'ptvm try --help'");
+	assert_refused("-nx", "unknown option: -x; see 'ptvm try --help'");
 	assert_refused("--in", "ambiguous option: --in (--input or --insn-trace)");
 	assert_refused("--ns=1", "option takes no argument: --ns");
 	assert_refused("--no-pager=1", "option takes no argument: --no-pager");
 	assert_refused("-C", "option needs an argument: -C");
 	assert_refused("--cpu", "option needs an argument: --cpu");
-	assert_refused("-C 1x", "invalid argument of -C: '1x'");
-	assert_refused("-C -1", "invalid argument of -C: '-1'");
-	assert_refused("-C 0x0x1", "invalid argument of -C: '0x0x1'");
-	assert_refused("-C 0x", "invalid argument of -C: '0x'");
-	assert_refused("--cpu=", "invalid argument of --cpu: ''");
-	assert_refused("-C 18446744073709551616", "invalid argument of -C: '18446744073709551616'");
-	assert_refused("-F bad", "invalid argument of -F: 'bad'");
+	assert_refused("-C 1x", "-C takes a number, not '1x'");
+	assert_refused("-C -1", "-C takes a number, not '-1'");
+	assert_refused("-C 0x0x1", "-C takes a number, not '0x0x1'");
+	assert_refused("-C 0x", "-C takes a number, not '0x'");
+	assert_refused("--cpu=", "--cpu takes a number, not ''");
+	assert_refused("-C 18446744073709551616", "-C takes a number, not '18446744073709551616'");
+	assert_refused("-F bad", "-F takes LIST, not 'bad'");
 	assert_refused("-F worse", "no field is called worse");
 }
 
@@ -189,7 +189,7 @@ static void help_may_be_shortened(void **state)
 	parse(&run, "--hel", false);
 	assert_int_equal(run.result, -PTVM_END);
 	assert_memory_equal(run.output, "Usage: ", 7);
-	assert_refused("--helper", "unknown option: --helper");
+	assert_refused("--helper", "unknown option: --helper; see 'ptvm try --help'");
 }
 
 static void help_lists_what_is_not_hidden(void **state)

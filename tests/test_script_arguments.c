@@ -78,7 +78,7 @@ static void numbers_are_read(void **state)
 	assert_int_equal(args.nom_freq, 24);
 	assert_int_equal(args.cpuid_eax, 2);
 	assert_int_equal(args.cpuid_ebx, 16);
-	refuse("script --max-lines=ten", "invalid argument of --max-lines: 'ten'");
+	refuse("script --max-lines=ten", "--max-lines takes a number, not 'ten'");
 }
 
 static void assert_step(const struct script_args *args, unsigned at, unsigned kind,
@@ -129,10 +129,11 @@ static void files_of_code_are_kept_in_their_order(void **state)
 
 static void mistakes_are_told_where_they_are(void **state)
 {
-	refuse("script --insn-trace=all", "invalid argument of --insn-trace: 'all'");
-	refuse("script --itrace=k", "invalid argument of --itrace: 'k'");
+	refuse("script --insn-trace=all", "--insn-trace takes raw, not 'all'");
+	refuse("script --itrace=k",
+	       "--itrace at 'k': the letters are i b c r e p w x I s g l G L q A Z");
 	refuse("script -F nosuch", "-F: no field is called 'nosuch'");
-	refuse("script recording", "unexpected argument 'recording'");
+	refuse("script recording", "unexpected argument: recording; see 'ptvm script --help'");
 }
 
 /* Gives an option as often as is allowed, and once more. */

@@ -38,6 +38,25 @@ static int bad_usage(struct parser *parser, const char *what, const char *spelt)
 	return ptvm_fail(parser->error, PTVM_BAD_USAGE, "%s: %s", what, spelt);
 }
 
+/* With the way to a list of what there is; a usage line begins with the program and its verb. */
+static int unknown(struct parser *parser, const char *what, const char *spelt)
+{
+	const char *usage = parser->options->usage;
+	size_t program = strcspn(usage, " ") + 1;
+	size_t verb = strcspn(usage + program, " ");
+
+	return ptvm_fail(parser->error, PTVM_BAD_USAGE, "%s: %s; see '%.*s --help'", what, spelt,
+			 (int)(program + verb), usage);
+}
+
+static int bad_value(struct parser *parser, const struct given *given, const char *value)
+{
+	const struct option_row *row = given->row;
+
+	return ptvm_fail(parser->error, PTVM_BAD_USAGE, "%s takes %s, not '%s'", given->spelt,
+			 row->type == OPT_U64 ? "a number" : row->argument, value);
+}
+
 static int set_u64(uint64_t *target, const char *value)
 {
 	bool is_hex = value[0] == '0' && (value[1] | 32) == 'x';
@@ -94,8 +113,7 @@ static int apply(struct parser *parser, const struct given *given)
 	}
 	r = store(row, value, parser->error);
 	if (r == -PTVM_BAD_USAGE)
-		(void)ptvm_fail(parser->error, PTVM_BAD_USAGE, "invalid argument of %s: '%s'",
-				given->spelt, value ? value : "");
+		(void)bad_value(parser, given, value);
 	return r < 0 ? r : 0;
 }
 
@@ -169,7 +187,7 @@ static int parse_long(struct parser *parser, const char *word, FILE *out)
 	if (r || given.row)
 		return r ? r : apply(parser, &given);
 	return match("help", word, length) ? answer(parser, "--help", out)
-					   : bad_usage(parser, "unknown option", spelt);
+					   : unknown(parser, "unknown option", spelt);
 }
 
 static const struct option_row *find_letter(const struct options *options, char letter)
@@ -194,7 +212,7 @@ static int parse_letters(struct parser *parser, const char *letters, FILE *out)
 		if (!given.row && *letters == 'h')
 			return answer(parser, "--help", out);
 		if (!given.row)
-			return bad_usage(parser, "unknown option", spelt);
+			return unknown(parser, "unknown option", spelt);
 		given.value = takes_value(given.row) && letters[1] ? letters + 1 : NULL;
 		r = apply(parser, &given);
 		if (r || given.value)
@@ -221,8 +239,7 @@ int options_parse(const struct options *options, int argc, char **argv, FILE *ou
 				   : parse_letters(&parser, word + 1, out);
 	}
 	if (!r && parser.next < argc && !options->takes_command)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "unexpected argument '%s'",
-				 argv[parser.next]);
+		return unknown(&parser, "unexpected argument", argv[parser.next]);
 	return r ? r : argc - parser.next;
 }
 

@@ -40,12 +40,13 @@ struct option_row {
 	unsigned flags;
 	const char *missing; /* not NULL: the argument is optional, only joined (--x=1, -x1), and
 			      * this is its value when it is not there */
-	/* Returns 0 or an error; for -PTVM_BAD_USAGE without a message the parser has one. */
+	/* Returns 0 or an error; for -PTVM_BAD_USAGE without a message the parser has one:
+	 * that `argument` is what it takes. */
 	int (*call)(void *context, const char *value, struct ptvm_error *error);
 };
 
 struct options {
-	const char *usage;   /* "ptvm script [OPTION]..." */
+	const char *usage;   /* "ptvm script [OPTION]..."; the first two words ask for help */
 	const char *summary; /* sentences below the usage line */
 	const struct option_row *rows;
 	bool takes_command; /* options end where a command begins, as `ls -l`, which may follow

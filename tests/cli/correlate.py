@@ -276,12 +276,12 @@ def test_killed_at_any_time_the_next_run_completes(where):
 
 
 def test_mistakes_get_one_sentence(where):
-    for args, message in ((["--tsc-offset=x"], "not a TSC offset: x"),
+    for args, message in ((["--tsc-offset=x"], "--tsc-offset takes OFFSET[:VMCS,...], as 0xfffffff7e1d98d60:0x2664e, not 'x'"),
                           (["--undo", "--dry-run"], "--undo goes with -i and -f only"),
                           (["-i", "-"], "standard input cannot be corrected: only --dry-run reads it"),
                           (["--undo", "--json"], "--undo goes with -i and -f only"),
                           (["--dry-run", "-o", "x"], "--dry-run and -o exclude each other"),
-                          (["file"], "unexpected argument 'file'")):
+                          (["file"], "unexpected argument: file; see 'ptvm correlate --help'")):
         run = correlate(*args)
         equal((run.returncode, run.stdout, run.stderr), (2, "", f"ptvm correlate: {message}\n"))
 

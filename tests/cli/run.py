@@ -126,12 +126,14 @@ def test_mistakes_get_one_sentence():
     refused(["zzzzzzzz"], "ptvm: 'zzzzzzzz' is not a ptvm command; see 'ptvm --help'")
     refused(["--wrong"], "ptvm: unknown option: --wrong; see 'ptvm --help'")
     refused(["--"], "ptvm: unknown option: --; see 'ptvm --help'")
-    refused(["script", "--wrong=1"], "ptvm script: unknown option: --wrong")
+    refused(["script", "--wrong=1"], "ptvm script: unknown option: --wrong; see 'ptvm script --help'")
+    refused(["script", "recording"], "ptvm script: unexpected argument: recording; see 'ptvm script --help'")
     refused(["script", "-i"], "ptvm script: option needs an argument: -i")
-    refused(["script", "--insn-trace=all"], "ptvm script: invalid argument of --insn-trace: 'all'")
+    refused(["script", "--insn-trace=all"], "ptvm script: --insn-trace takes raw, not 'all'")
     refused(["script", "-i", RECORDING, "--time=3,2"],
             "ptvm script: --time takes FROM,TO in seconds, rising, or 10%-20%, not '3,2'")
-    refused(["script", "--itrace=k"], "ptvm script: invalid argument of --itrace: 'k'")
+    refused(["script", "--max-lines=x"], "ptvm script: --max-lines takes a number, not 'x'")
+    refused(["script", "--itrace=k"], "ptvm script: --itrace at 'k': the letters are i b c r e p w x I s g l G L q A Z")
     refused(["script", "-C", "x"], "ptvm script: -C takes numbers and ranges, as 0,2-3 or 0x1f, not 'x'")
     refused(["script", "--guest-only", "--host-only"], "ptvm script: --guest-only and --host-only exclude each other")
     refused(["script", "--reltime", "--deltatime"], "ptvm script: --reltime and --deltatime exclude each other")
@@ -198,6 +200,7 @@ def test_guest_says_which_way_it_wants():
     refused(["guest", "--via", "mount=/,wire"], "ptvm guest: --via takes agent, ssh=[USER@]HOST, mount=DIR or memory, not 'wire'")
     refused(["guest", "--via", "memory"], "ptvm guest: which guest? name it with --domain or -p, or a way to it with --via")
     refused(["guest", "--via", "ssh="], "ptvm guest: ssh: no host is named")
+    refused(["guest", "--domain="], "ptvm guest: --domain needs the name of a guest")
     refused(["guest", "--domain=a", "-p1"], "ptvm guest: --domain and -p both name the guest")
     refused(["guest", "-p", "99999999999"], "ptvm guest: there is no process 99999999999")
 
@@ -508,8 +511,8 @@ def test_check_refuses_what_cannot_be_meant():
     refused(["check", "--domain"], "ptvm check: option needs an argument: --domain")
     refused(["check", "--domain=a", "-p1"], "ptvm check: --domain and -p both name the guest")
     refused(["check", "-p", "4294967296"], "ptvm check: there is no process 4294967296")
-    refused(["check", "-p", "x"], "ptvm check: invalid argument of -p: 'x'")
-    refused(["check", "vm"], "ptvm check: unexpected argument 'vm'")
+    refused(["check", "-p", "x"], "ptvm check: -p takes a number, not 'x'")
+    refused(["check", "vm"], "ptvm check: unexpected argument: vm; see 'ptvm check --help'")
 
 
 def main():
