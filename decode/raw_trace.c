@@ -42,7 +42,7 @@ int file_range_parse(const char *text, bool with_address, struct file_range *ret
 	if (with_address) {
 		if (!colon || !parse_tail(colon + 1, false, ret))
 			return ptvm_fail(error, PTVM_BAD_USAGE,
-					 "'%s' lacks its address: FILE[:FROM-TO]:ADDRESS", text);
+					 "--raw takes FILE[:FROM-TO]:ADDRESS, not '%s'", text);
 		ret->have_address = true;
 		*colon = 0;
 		colon = strrchr(ret->path, ':');
@@ -93,5 +93,6 @@ int raw_trace_parse_cpu(const char *text, struct pt_config *config, struct ptvm_
 		config->cpu_stepping = (uint32_t)stepping;
 		return 0;
 	}
-	return ptvm_fail(error, PTVM_BAD_USAGE, "'%s' is no FAMILY/MODEL[/STEPPING]", text);
+	return ptvm_fail(error, PTVM_BAD_USAGE, "--cpu takes FAMILY/MODEL[/STEPPING], not '%s'",
+			 text);
 }

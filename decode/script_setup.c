@@ -99,7 +99,7 @@ static int open_raw(struct script *script, struct ptvm_error *error)
 
 	config->tsc = config->mtc = config->cyc = true;
 	config->guest_tsc_raw = args->no_correlate;
-	config->mtc_shift = (uint8_t)(args->mtc_freq & 15);
+	config->mtc_shift = (uint8_t)args->mtc_freq;
 	config->ctc_n = (uint32_t)args->cpuid_ebx;
 	config->ctc_d = (uint32_t)args->cpuid_eax;
 	config->max_nonturbo = (uint32_t)args->nom_freq;
@@ -146,6 +146,31 @@ static int parse_list(const char *option, const char *text, struct number_ranges
 	return text ? number_ranges_parse(option, text, ret, error) : 0;
 }
 
+/* A recording and a raw trace have options of their own; those of the other would do nothing. */
+static int check_input(const struct script_args *args, struct ptvm_error *error)
+{
+	const struct machine_options *machine = &args->machine;
+	enum { MTC_FREQ_MAX = 15, RATIO_MAX = 255 }; /* the fields of their MSRs */
+	const char *wrong = NULL;
+
+	if (!args->pt && (args->code_file_count || args->mtc_freq || args->nom_freq ||
+			  args->cpuid_eax || args->cpuid_ebx))
+		wrong = "--elf, --raw, --mtc-freq, --nom-freq and --cpuid-0x15 are for a trace "
+			"without a recording: --pt";
+	else if (args->pt && (args->input || machine->kallsyms || machine->vmlinux ||
+			      machine->symfs || machine->guest_kallsyms || machine->guest_modules ||
+			      machine->guest_mount || machine->guest_vmlinux))
+		wrong = "-i, -k, --kallsyms, --symfs and --guest... are for a recording: with "
+			"--pt, code comes from --elf and --raw";
+	else if (args->mtc_freq > MTC_FREQ_MAX)
+		wrong = "--mtc-freq takes 0 to 15, as in IA32_RTIT_CTL";
+	else if (args->nom_freq > RATIO_MAX)
+		wrong = "--nom-freq takes 1 to 255, in units of 100 MHz";
+	else if (args->cpuid_eax > UINT32_MAX || args->cpuid_ebx > UINT32_MAX)
+		wrong = "--cpuid-0x15.eax and .ebx take numbers of 32 bits";
+	return wrong ? ptvm_fail(error, PTVM_BAD_USAGE, "%s", wrong) : 0;
+}
+
 static int parse_selection(struct script *script, struct ptvm_error *error)
 {
 	const struct script_args *args = &script->args;
@@ -161,9 +186,6 @@ static int parse_selection(struct script *script, struct ptvm_error *error)
 	if (args->relative_time && args->delta_time)
 		return ptvm_fail(error, PTVM_BAD_USAGE,
 				 "--reltime and --deltatime exclude each other");
-	if (!args->pt && args->code_file_count)
-		return ptvm_fail(error, PTVM_BAD_USAGE,
-				 "--elf and --raw are for a trace without a recording: --pt");
 	if (args->dump && (args->times || args->tids || args->pids || args->comms || args->vcpus ||
 			   args->vmcs || args->guest_only || args->host_only))
 		return ptvm_fail(error, PTVM_BAD_USAGE,
@@ -353,7 +375,9 @@ int script_open(struct script *script, struct ptvm_error *error)
 	struct print_config *print = &script->print;
 	int r;
 
-	r = parse_selection(script, error);
+	r = check_input(&script->args, error);
+	if (!r)
+		r = parse_selection(script, error);
 	if (!r)
 		r = script->args.pt ? open_raw(script, error) : open_recording(script, error);
 	if (!r)

@@ -39,7 +39,8 @@ void guest_way_next(const char **list, char via[GUEST_WAY_BYTES]);
  * @domain  NULL: not named
  * @pid     0: not named
  *
- * Returns 0, or -PTVM_BAD_USAGE: both are given, or no process can have this number.
+ * Returns 0, or -PTVM_BAD_USAGE: both are given, the name is empty, or no process can have this
+ * number.
  */
 int guest_way_check_name(const char *domain, uint64_t pid, struct ptvm_error *error);
 

@@ -137,7 +137,16 @@ def test_mistakes_get_one_sentence():
     refused(["script", "-C", "x"], "ptvm script: -C takes numbers and ranges, as 0,2-3 or 0x1f, not 'x'")
     refused(["script", "--guest-only", "--host-only"], "ptvm script: --guest-only and --host-only exclude each other")
     refused(["script", "--reltime", "--deltatime"], "ptvm script: --reltime and --deltatime exclude each other")
-    refused(["script", "--elf=vmlinux"], "ptvm script: --elf and --raw are for a trace without a recording: --pt")
+    for option in ("--elf=vmlinux", "--mtc-freq=3", "--cpuid-0x15.ebx=2"):
+        refused(["script", option], "ptvm script: --elf, --raw, --mtc-freq, --nom-freq and --cpuid-0x15 are for a trace "
+                "without a recording: --pt")
+    for option in ("-i", "--kallsyms", "--guestmount"):
+        refused(["script", "--pt=trace", option, "x"], "ptvm script: -i, -k, --kallsyms, --symfs and --guest... are for a "
+                "recording: with --pt, code comes from --elf and --raw")
+    refused(["script", "--pt=trace", "--mtc-freq=16"], "ptvm script: --mtc-freq takes 0 to 15, as in IA32_RTIT_CTL")
+    refused(["script", "--pt=trace", "--nom-freq=256"], "ptvm script: --nom-freq takes 1 to 255, in units of 100 MHz")
+    refused(["script", "--pt=trace", "--cpuid-0x15.eax=0x100000000"],
+            "ptvm script: --cpuid-0x15.eax and .ebx take numbers of 32 bits")
 
 
 def test_a_selection_of_nothing_says_what_there_is():
