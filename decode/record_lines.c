@@ -1,5 +1,7 @@
 #include "decode/record_lines.h"
 
+#include <inttypes.h>
+
 #include "decode/base/error.h"
 #include "decode/perf_event.h"
 #include "decode/perf_feature.h"
@@ -96,13 +98,24 @@ static void add_prefix(struct record_lines *lines, const struct perf_record *rec
 		prefix_add_time(&lines->text, config, record->time);
 }
 
+/* As in a dump; only of lost records perf says less here. */
+static void print_words(const struct perf_record *record, FILE *out)
+{
+	struct perf_lost lost;
+
+	if (record->type == PERF_LOST && !perf_lost_read(record, &lost))
+		(void)fprintf(out, " lost %" PRIu64 "\n", lost.count);
+	else
+		perf_text_print(record, NULL, out);
+}
+
 static void add_line(struct record_lines *lines, const struct perf_record *record)
 {
 	add_prefix(lines, record);
 	text_puts(&lines->text, "PERF_RECORD_");
 	text_puts(&lines->text, perf_text_name(record->type));
 	rewind(lines->stream);
-	perf_text_print(record, NULL, lines->stream);
+	print_words(record, lines->stream);
 	if (!fflush(lines->stream))
 		text_add(&lines->text, lines->words, lines->words_size);
 }

@@ -19,6 +19,7 @@ FIELDS = ["comm,ip,sym", "comm,pid,tid,ip", "tid,cpu,ip", "addr", "event,period,
           "event,ip,addr,flags", "comm,cpu,event,period,synth,ip", "sym"]
 MORE = [
     ["--call-trace", "-F", "-time,-dso", "--host-only", "-C", "1"],
+    ["--call-ret-trace", "-F", "-time,-dso", "--host-only", "-C", "1"],
     ["--show-task-events", "--show-mmap-events", "--show-switch-events", "--itrace=e"],
     ["--show-switch-events", "--itrace=p", "--reltime", "--ns"],
     ["--show-switch-events", "--itrace=p", "--deltatime"],

@@ -21,6 +21,7 @@ PTVM = sys.argv[1]
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, RAW, IDENTIFIER = (1 << bit for bit in (0, 1, 2, 5, 7, 8, 10, 16))
 COMMON = IP | TID | TIME | CPU | PERIOD | IDENTIFIER
 KERNEL, USER, GUEST_KERNEL = 1, 2, 4
+LOST = 2
 POINT = 0x234
 PAGE = b"""\
 	field: u64 timestamp;	offset:0;	size:8;	signed:0;
@@ -186,6 +187,17 @@ def test_perf_prints_the_same_calls_and_branches_that_led_there(recording):
     assert with_trace == output(PTVM, late, ["--itrace=G"])[0]
     with_own = ["-C", "0", "-F", "sw:ip,sym", "-F", "hw:tid", "-F", "trace:"]
     assert output(PTVM, recording, ["--itrace=G", *with_own]) == output(PTVM, recording, ["--itrace=e", *with_own])
+
+
+def test_perf_prints_the_same_of_lost_records(recording):
+    file = PerfFile(RECORDING / "data")
+    switches = [data for kind, data in file.records if kind in (14, 15)]
+    for number, switch in enumerate(switches[::3]):
+        body = struct.pack("<QQ", 38, number) + switch[-32:]
+        file.records.append((LOST, struct.pack("<IHH", LOST, 0, 8 + len(body)) + body))
+    file.write(recording / "lost")
+    compare(recording / "lost", ["--show-lost-events", "--no-itrace"])
+    compare(recording / "lost", ["-D"])
 
 
 def test_a_format_that_kills_the_library_leaves_bytes(recording):
