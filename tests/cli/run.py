@@ -203,6 +203,49 @@ def test_a_dump_of_a_raw_trace_can_be_of_some_lines():
     equal((run.returncode, len(run.stdout.splitlines()), run.stderr), (0, 3, ""))
 
 
+def elf_of(code, address):
+    """An ELF file whose only segment is this code."""
+    head = struct.pack("<4sBBBB8xHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 0, 2, 62, 1, address, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    return head + struct.pack("<IIQQQQQQ", 1, 5, 120, address, address, len(code), len(code), 4096) + code
+
+
+def test_a_raw_trace_is_followed_through_files_of_code():
+    code = bytes.fromhex("90 7501 90 90 ffe0")  # nop; jnz over the next; nop; nop; jmp *%rax
+    at = 0x400000
+    tsc = b"\x19" + struct.pack("<Q", 6_000_000_000)[:7]
+    begin = bytes.fromhex("0282" * 8 + "9901") + tsc + bytes.fromhex("0273 0000 0000 0000 0223")  # PSB, MODE.Exec, TMA, PSBEND
+    mtc = b"\x59\x01"
+    run = b"\x71" + struct.pack("<Q", at)[:6] + b"\x06" + b"\x61" + struct.pack("<Q", 0x500000)[:6]  # PGE, taken, PGD
+    with tempfile.TemporaryDirectory() as place:
+        files = {"trace": begin + mtc + run, "odd": b"\xff" * 3 + begin + run + b"\xff", "elf": elf_of(code, at),
+                 "low": elf_of(code, 0x1000), "raw": code, "padded": bytes(16) + code + bytes(16)}
+        for name, data in files.items():
+            (pathlib.Path(place) / name).write_bytes(data)
+
+        def script(*args):
+            run = ptvm("script", "--itrace=i1i", *args, cwd=place)
+            equal(run.returncode, 0)
+            return [" ".join(line.split()) for line in run.stdout.splitlines()]
+
+        ran = ["400000", "400001", "400004", "400005"]
+        end = len(files["odd"]) - 1
+        for trace in ("--pt=trace", f"--pt=odd:3-{end}", f"--pt=odd:0x3-{end:#x}"):
+            for option in ("--elf=elf", f"--elf=low:{at - 0x1000:#x}", "--raw=raw:0x400000", "--raw=padded:16-23:0x400000",
+                           "--raw=padded:0x10-0x17:4194304"):
+                equal((trace, option, script(trace, option, "-F", "ip")), (trace, option, ran))
+        clock = ("--mtc-freq=3", "--nom-freq=20", "--cpuid-0x15.eax=2", "--cpuid-0x15.ebx=200", "--cpu=6/85/4")
+        equal(script("--pt=trace", "--raw=raw:0x400000", "-F", "ip,time", "--ns", *clock)[0], "3.000000400: 400000")
+        packets = ptvm("script", "-D", f"--pt=odd:3-{end}", cwd=place).stdout.splitlines()
+        equal([line.split()[-1 if "PSBEND" in line else -2] for line in packets[-4:-2]], ["PSBEND", "TIP.PGE"])
+        for args, status, complaint in ((["--pt=trace:80-90"], 1, "trace: no trace in bytes"), (["--pt=trace", "--elf=raw"], 1, "raw: "),
+                                        (["--pt=trace", "--raw=raw"], 2, "--raw takes FILE[:FROM-TO]:ADDRESS, not 'raw'"),
+                                        (["--pt=trace", "--cpu=6"], 2, "--cpu takes FAMILY/MODEL[/STEPPING], not '6'"),
+                                        (["--pt=trace"], 1, "trace: nothing could be decoded")):
+            run = ptvm("script", "--itrace=i1i", *args, cwd=place)
+            equal((args, run.returncode), (args, status))
+            assert run.stderr.splitlines()[-1].startswith(f"ptvm script: {complaint}"), run.stderr
+
+
 def test_guest_says_which_way_it_wants():
     refused(["guest"], "ptvm guest: which guest? name it with --domain or -p, or a way to it with --via")
     refused(["guest", "--via", "wire"], "ptvm guest: --via takes agent, ssh=[USER@]HOST, mount=DIR or memory, not 'wire'")
@@ -272,6 +315,43 @@ def test_files_that_are_named_must_be_there():
               (1, "", "ptvm script: /nonexistent: No such file or directory\n"))
     run = ptvm("script", "-i", RECORDING, "--symfs", "/etc/passwd")
     equal((run.returncode, run.stderr), (1, "ptvm script: /etc/passwd: Not a directory\n"))
+
+
+def test_kernels_may_lie_beside_the_recording():
+    """The guest's below --guestmount, or both as files of code with neither symbols nor kallsyms."""
+    whole = ptvm("script", "-i", RECORDING, "--insn-trace").stdout
+    with tempfile.TemporaryDirectory() as place:
+        mounted, bare = pathlib.Path(place) / "106", pathlib.Path(place) / "recording"
+        shutil.copytree(GUEST, mounted / "proc")
+        bare.mkdir()
+        shutil.copy(RECORDING / "data", bare)
+        shutil.copytree(RECORDING / "kcore_dir", bare / "kcore_dir")
+        run = ptvm("script", "-i", bare, "--guestmount", place, "--insn-trace")
+        equal((run.returncode, run.stderr, run.stdout == whole), (0, "", True))
+        shutil.rmtree(bare / "kcore_dir")
+        code = ["-i", RECORDING, "--insn-trace=raw", "-F", "-sym,-symoff,-dso"]
+        expected = ptvm("script", *code).stdout
+        code[1] = bare
+        run = ptvm("script", *code, "-k", RECORDING / "kcore_dir/kcore", "--guestvmlinux", GUEST / "kcore")
+        equal((run.returncode, run.stderr), (0, ""))
+        assert run.stdout == expected and len(expected.splitlines()) > 100000
+
+
+def test_threads_change_nothing():
+    for args in (["--insn-trace"], ["--itrace=be", "-F", "+ipc"], ["--call-trace"], ["--itrace=i1000ig"], ["-D"],
+                 ["--show-switch-events", "--time", "30%-60%"]):
+        one, *others = (ptvm("script", "-i", RECORDING, *args, "-j", jobs) for jobs in ("1", "2", "7", "64"))
+        assert len(one.stdout) > 10000, args
+        equal((args, [run.stdout == one.stdout and run.stderr == one.stderr for run in others]), (args, [True] * 3))
+
+
+def test_instructions_may_be_in_the_syntax_of_intel():
+    att, intel = (ptvm("script", "-i", RECORDING, "-C1", "--insn-trace", "-F", "ip,disasm", *option).stdout.splitlines()
+                  for option in ([], ["--intel"]))
+    at = next(number for number, line in enumerate(att) if "vmresume" in line) - 4
+    equal(att[at].split(maxsplit=1)[1], "mov 0x78(%rax), %r15")
+    equal(intel[at].split(maxsplit=1)[1], "mov r15, [rax+0x78]")
+    equal([line.split()[0] for line in intel], [line.split()[0] for line in att])
 
 
 def test_a_recording_without_trace_says_so():
