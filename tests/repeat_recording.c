@@ -202,11 +202,12 @@ static int write_copy(struct repeat *repeat, uint64_t copy, struct ptvm_error *e
 static int finish(struct repeat *repeat, uint64_t copies, struct ptvm_error *error)
 {
 	const struct perf_features *from = &repeat->from.features;
-	uint64_t times[2] = { from->first_sample_ns,
-			      from->last_sample_ns + (copies - 1) * repeat->ns };
+	uint64_t times[2] = { from->first_sample_ns, from->last_sample_ns };
 	struct recording_feature features[MAX_FEATURES];
 	size_t count = 0;
 
+	if (times[1]) /* else the recording does not say */
+		times[1] += (copies - 1) * repeat->ns;
 	for (unsigned i = 1; i < MAX_FEATURES; i++) {
 		struct bytes payload = from->payloads[i];
 
