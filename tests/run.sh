@@ -72,7 +72,8 @@ installed()
 	rm -rf "$stage"
 	DESTDIR=$stage meson install -C "$builds/gcc" --no-rebuild || return 1
 	ptvm=$(find "$stage" -type f -name ptvm -perm -u+x) && "$ptvm" --version || return 1
-	for file in man1/ptvm{,-check,-correlate,-guest,-record,-script}.1 bash-completion/completions/ptvm; do
+	for file in man1/ptvm{,-check,-correlate,-guest,-record,-script}.1 bash-completion/completions/ptvm \
+		doc/ptvm/{README,architecture,howto-trace-a-guest}.md; do
 		find "$stage" -path "*/$file*" | grep . || return 1
 	done
 	"$ptvm" script -i examples/vm-small --insn-trace | grep -c guest.kernel
