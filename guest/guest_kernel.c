@@ -82,6 +82,22 @@ uint64_t guest_kernel_symbol(const struct guest_kernel *kernel, const char *name
 	return kallsyms_tables_address(&kernel->symbols, name);
 }
 
+int guest_kernel_vmcoreinfo(struct guest_kernel *kernel, char text[VMCOREINFO_BYTES + 1],
+			    struct ptvm_error *error)
+{
+	const uint64_t variable = guest_kernel_symbol(kernel, "vmcoreinfo_data");
+	uint64_t address = 0;
+	int r;
+
+	memset(text, 0, VMCOREINFO_BYTES + 1);
+	if (!variable)
+		return 0;
+	r = page_walk_read(&kernel->walk, variable, &address, sizeof(address), error);
+	if (!r && address)
+		r = page_walk_read(&kernel->walk, address, text, VMCOREINFO_BYTES, error);
+	return r ? r : 1;
+}
+
 void guest_kernel_free(struct guest_kernel *kernel)
 {
 	kernel_image_free(&kernel->image);

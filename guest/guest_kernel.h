@@ -8,6 +8,7 @@
 #include "guest/kallsyms_tables.h"
 #include "guest/kernel_image.h"
 #include "guest/page_walk.h"
+#include "guest/vmcoreinfo.h"
 
 enum { GUEST_KERNEL_ROOTS = 64 /* vCPUs looked at */ };
 
@@ -35,6 +36,17 @@ int guest_kernel_find(const struct guest_memory *memory, const struct page_root 
 
 /** The address of a symbol of the kernel itself, 0 if there is none. Linear. */
 uint64_t guest_kernel_symbol(const struct guest_kernel *kernel, const char *name);
+
+/**
+ * Read the kernel's VMCOREINFO where its variable `vmcoreinfo_data` (kernel/vmcore_info.c) points.
+ *
+ * @text  takes it with a NUL behind it; empty where there is none
+ *
+ * Returns 1, 0 where the kernel has no such variable, or an error of the memory; `text` may hold
+ * the beginning then.
+ */
+int guest_kernel_vmcoreinfo(struct guest_kernel *kernel, char text[VMCOREINFO_BYTES + 1],
+			    struct ptvm_error *error);
 
 /** Free everything; accepts zeroes. */
 void guest_kernel_free(struct guest_kernel *kernel);

@@ -72,14 +72,10 @@ static void add_headers(struct memory_kcore *kcore)
 static void add_note(struct guest_kernel *kernel, struct text *head)
 {
 	const char name[NOTE_NAME_BYTES] = "VMCOREINFO";
-	char content[VMCOREINFO_BYTES + 1] = { 0 };
+	char content[VMCOREINFO_BYTES + 1];
 	Elf64_Nhdr note = { .n_namesz = sizeof("VMCOREINFO") };
-	uint64_t variable = guest_kernel_symbol(kernel, "vmcoreinfo_data"), address = 0;
 
-	if (variable)
-		(void)page_walk_read(&kernel->walk, variable, &address, sizeof(address), NULL);
-	if (address)
-		(void)page_walk_read(&kernel->walk, address, content, VMCOREINFO_BYTES, NULL);
+	(void)guest_kernel_vmcoreinfo(kernel, content, NULL);
 	note.n_descsz = (Elf64_Word)strlen(content);
 	text_add(head, (const char *)&note, sizeof(note));
 	text_add(head, name, sizeof(name));

@@ -93,18 +93,11 @@ static int find_layout(const struct ram_mappings *mappings, const struct vmcorei
 static int leads_back(struct guest_kernel *kernel, const struct vmcoreinfo *info,
 		      struct ptvm_error *error)
 {
-	const uint64_t variable = guest_kernel_symbol(kernel, "vmcoreinfo_data");
-	char text[VMCOREINFO_BYTES + 1] = "";
+	char text[VMCOREINFO_BYTES + 1];
 	struct vmcoreinfo found;
-	uint64_t address = 0;
-	int r = 0;
+	int r = guest_kernel_vmcoreinfo(kernel, text, error);
 
-	if (!variable)
-		return 0;
-	r = page_walk_read(&kernel->walk, variable, &address, sizeof(address), error);
-	if (!r)
-		r = page_walk_read(&kernel->walk, address, text, VMCOREINFO_BYTES, error);
-	if (r)
+	if (r <= 0)
 		return r;
 	return vmcoreinfo_read(text, &found) && found.root.cr3 == info->root.cr3 &&
 			       found.root_address == info->root_address

@@ -155,6 +155,24 @@ static void memory_that_fails_is_told(void **state)
 #define TEST_5_LEVELS(test)                                                                        \
 	cmocka_unit_test_prestate_setup_teardown(test, set_up, tear_down, five_levels)
 
+static void its_vmcoreinfo_is_read_by_its_own_pointer(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fake_linux *guest = &fixture->guest;
+	char text[VMCOREINFO_BYTES + 1];
+
+	assert_int_equal(find(fixture, &guest->memory.root.cr3, 1, NULL), 0);
+	assert_int_equal(guest_kernel_vmcoreinfo(&fixture->kernel, text, NULL), 1);
+	assert_string_equal(text, guest->vmcoreinfo);
+	guest->vmcoreinfo[0] = '\0';
+	assert_int_equal(guest_kernel_vmcoreinfo(&fixture->kernel, text, NULL), 1);
+	assert_string_equal(text, "");
+	guest->memory.fails = true;
+	assert_true(guest_kernel_vmcoreinfo(&fixture->kernel, text, NULL) < 0);
+	fixture->kernel.symbols.count = 0;
+	assert_int_equal(guest_kernel_vmcoreinfo(&fixture->kernel, text, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +187,7 @@ int main(void)
 		TEST(without_symbols_it_is_said),
 		TEST(a_kernel_without_end_is_refused),
 		TEST(memory_that_fails_is_told),
+		TEST(its_vmcoreinfo_is_read_by_its_own_pointer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
