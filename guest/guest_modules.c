@@ -29,8 +29,7 @@ static int compare_sections(const void *a, const void *b)
 	return (left->address > right->address) - (left->address < right->address);
 }
 
-/* What the kernel would call a module or a section; a guest can write anything there. */
-static bool is_name(const char *text, size_t size)
+bool guest_modules_is_name(const char *text, size_t size)
 {
 	static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "0123456789_-.";
@@ -48,7 +47,7 @@ int guest_modules_name(const struct modules *modules, struct guest_modules *ret)
 		const char *name = modules->items[i].name + 1, *copy;
 		size_t size = strlen(name) - 1;
 
-		if (!is_name(name, size))
+		if (!guest_modules_is_name(name, size))
 			continue;
 		copy = arena_strndup(&ret->arena, name, size);
 		if (!copy)
@@ -155,7 +154,7 @@ static bool is_section(const char *name)
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strncmp(name, kinds[i], strlen(kinds[i])))
-			return is_name(name, strlen(name));
+			return guest_modules_is_name(name, strlen(name));
 	return false;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "decode/base/arena.h"
@@ -44,6 +45,10 @@ struct guest_modules {
 	size_t count;
 	struct arena arena;
 };
+
+/** Whether a module or a section can have this name of `size` bytes, up to 63 of them. A guest can
+ * write anything into its files. */
+bool guest_modules_is_name(const char *text, size_t size);
 
 /**
  * Take over the names of modules, those that can be ones; nothing else is known then.

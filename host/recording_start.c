@@ -241,12 +241,9 @@ static void write_kernel(struct writer *w, const struct kernel *kernel)
 /* A line of modules. A guest can write anything there. */
 static bool read_module(const char *line, char name[64], uint64_t *ret_address, uint64_t *ret_size)
 {
-	static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_-.";
-
 	return sscanf(line, "%63s %" SCNu64 " %*s %*s %*s %" SCNx64, name, ret_size, ret_address) ==
 		       3 &&
-	       *ret_address && !name[strspn(name, legal)];
+	       *ret_address && guest_modules_is_name(name, strlen(name));
 }
 
 static void name_module(const struct kernel *kernel, const char *name, char ret[PATH_MAX])
