@@ -70,6 +70,9 @@ struct perf_event {
 	bool is_pt;
 };
 
+/** Values of `type` (linux/perf_event.h, enum perf_type_id). */
+enum { PERF_EVENT_TRACEPOINT = 2 };
+
 /** Bits of sample_type. */
 enum {
 	PERF_SAMPLE_IP = 1 << 0,

@@ -130,14 +130,15 @@ static int read_itrace_start(struct sideband *sideband, const struct perf_record
 static int read_sched_switch(const struct perf_data *data, struct sideband *sideband,
 			     const struct perf_record *record)
 {
-	enum { TRACEPOINT = 2, NEXT_PID = 56 };
+	enum { NEXT_PID = 56 };
 	const struct perf_id *id = perf_event_find_id(data, record->id);
 	const struct perf_event *event = id ? &data->events.items[id->event] : data->events.items;
 	struct bytes body = { record->data + 8, record->size - (size_t)8 };
 	struct perf_sample sample;
 	uint64_t tid;
 
-	if (data->pt.have_sched_switch != 1 || !data->events.count || event->type != TRACEPOINT ||
+	if (data->pt.have_sched_switch != 1 || !data->events.count ||
+	    event->type != PERF_EVENT_TRACEPOINT ||
 	    (*event->name && !strstr(event->name, "sched_switch")) ||
 	    perf_sample_read(event, body, &sample) < 0 ||
 	    !bytes_read(sample.raw, NEXT_PID, 4, &tid))

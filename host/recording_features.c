@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "decode/perf_data.h"
 #include "decode/perf_feature.h"
 #include "host/build_ids.h"
 #include "host/cpu_model.h"
@@ -17,7 +18,6 @@
 
 enum {
 	STRING_ALIGN = 64,
-	TRACEPOINT = 2, /* type of an event */
 	MAX_TRACEPOINTS = 16,
 };
 
@@ -224,7 +224,7 @@ static bool is_tracepoint(const struct recording_event *event)
 	uint32_t type;
 
 	memcpy(&type, event->attr, sizeof(type));
-	return type == TRACEPOINT;
+	return type == PERF_EVENT_TRACEPOINT;
 }
 
 /* perf opens no file that has tracepoints without their formats. */

@@ -13,7 +13,6 @@
 #include "decode/perf_feature.h"
 
 enum {
-	HEADER_SIZE = 104,
 	ATTR_ENTRY_SIZE = RECORDING_ATTR_SIZE + 16,
 	FEATURE_WORDS = 4,
 	MAX_PIECES = 4,
@@ -48,7 +47,7 @@ struct pieces {
 	uint64_t size;
 };
 
-static_assert(sizeof(struct file_header) == HEADER_SIZE, "as perf has it");
+static_assert(sizeof(struct file_header) == RECORDING_HEADER_SIZE, "as perf has it");
 static_assert(sizeof(struct trace_record) == 48, "as perf has it");
 
 static void pieces_add(struct pieces *pieces, const void *data, uint64_t size)
@@ -127,7 +126,7 @@ static struct file_header make_header(const struct recording_out *out, size_t ev
 
 	return (struct file_header){
 		.magic = "PERFILE2",
-		.size = HEADER_SIZE,
+		.size = RECORDING_HEADER_SIZE,
 		.attr_entry_size = ATTR_ENTRY_SIZE,
 		.attrs = { out->start - attrs_size, attrs_size },
 		.data = { out->start, 0 },
@@ -182,7 +181,8 @@ int recording_out_create(struct recording_out *out, const char *path,
 	struct file_header header;
 	int r;
 
-	*out = (struct recording_out){ .end = HEADER_SIZE, .lock = PTHREAD_MUTEX_INITIALIZER };
+	*out = (struct recording_out){ .end = RECORDING_HEADER_SIZE,
+				       .lock = PTHREAD_MUTEX_INITIALIZER };
 	out->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out->fd < 0)
 		return ptvm_fail_errno(error, "%s", path);

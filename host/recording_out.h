@@ -12,7 +12,7 @@
 #include "decode/base/error.h"
 #include "host/ring_bytes.h"
 
-enum { RECORDING_ATTR_SIZE = 128 };
+enum { RECORDING_HEADER_SIZE = 104, RECORDING_ATTR_SIZE = 128 };
 
 /** An event, and the ids that records name it by. */
 struct recording_event {

@@ -18,7 +18,6 @@
 enum {
 	SIZE_FIELD = 8,
 	ALIGN = 8,
-	HEADER_SIZE = 104,
 	ATTRS_FIELD = 24,
 	PAYLOADS = sizeof(((struct perf_features *)NULL)->payloads) / sizeof(struct bytes),
 };
@@ -125,7 +124,7 @@ static bool is_in_order(const struct perf_data *data)
 
 	if (!bytes_read(data->file, ATTRS_FIELD, 8, &attrs) ||
 	    !bytes_read(data->file, ATTRS_FIELD + 8, 8, &attrs_size) ||
-	    data->data_offset > data->file.size || data->data_offset < HEADER_SIZE ||
+	    data->data_offset > data->file.size || data->data_offset < RECORDING_HEADER_SIZE ||
 	    attrs > data->data_offset || attrs_size > data->data_offset - attrs)
 		return false;
 	for (size_t i = 0; i < data->events.count; i++) {
