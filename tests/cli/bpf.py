@@ -105,9 +105,8 @@ def test_a_program_that_was_unloaded_is_no_code(recording):
 
 
 def main():
-    tests = [test for name, test in globals().items() if name.startswith("test_")]
     with tempfile.TemporaryDirectory() as folder:
-        tap.run(tests, make(pathlib.Path(folder) / "bpf"))
+        tap.run(tap.tests_of(globals()), make(pathlib.Path(folder) / "bpf"))
 
 
 if __name__ == "__main__":

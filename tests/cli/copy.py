@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 import questions
+import tap
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 RECORDING = PROJECT / "examples/vm-small"
@@ -53,8 +54,9 @@ def join_kernel(kcore):
             file.seek(header)
 
 
-def same(program, copy, options, itrace):
-    command = [*program, "script", f"--itrace={itrace}", *FIELDS]
+def same(program, copy, options=FILES, itrace="i1ibe"):
+    tap.need(program)
+    command = [program, "script", f"--itrace={itrace}", *FIELDS]
     ours = questions.lines([*command, *options, "-i", copy])
     theirs = questions.lines([*command, *FILES, "-i", RECORDING])
     assert len(theirs) > 1000, f"{len(theirs)} lines"
@@ -64,44 +66,24 @@ def same(program, copy, options, itrace):
     assert len(ours) == len(theirs), f"{len(ours)} lines, expected {len(theirs)}"
 
 
-def test(number, name, program, copy, options=FILES, itrace="i1ibe"):
-    if not shutil.which(program[0]):
-        print(f"ok {number} - {name} # SKIP no {program[0]}")
-        return True
-    try:
-        same(program, copy, options, itrace)
-        print(f"ok {number} - {name}")
-        return True
-    except (AssertionError, subprocess.SubprocessError) as reason:
-        print(f"not ok {number} - {name}")
-        print(f"{name}: {reason}", file=sys.stderr)
-        return False
-
-
-def build_id(number, copy):
-    name = "perf_reads_the_build_id_of_the_guest"
-    if not shutil.which("perf"):
-        print(f"ok {number} - {name} # SKIP no perf")
-        return True
-    good = f"{bytes(range(20)).hex()} [guest.kernel.kallsyms]" in questions.lines(["perf", "buildid-list", "-i", copy])
-    print(f"{'ok' if good else 'not ok'} {number} - {name}")
-    return good
+def perf_reads_the_build_id(copy):
+    tap.need("perf")
+    ids = questions.lines(["perf", "buildid-list", "-i", copy])
+    assert f"{bytes(range(20)).hex()} [guest.kernel.kallsyms]" in ids, ids
 
 
 def main():
-    print("1..7")
     with tempfile.TemporaryDirectory() as where:
         finished, cut = copied(where, "finished"), copied(where, "cut")
         begun = copied(where, "begun", *VCPU)
         join_kernel(begun / "kcore_dir__106/kcore")
-        good = [test(1, "ptvm_decodes_what_was_finished", [PTVM], finished),
-                test(2, "ptvm_decodes_what_was_cut", [PTVM], cut),
-                test(3, "perf_decodes_what_was_finished", ["perf"], finished),
-                test(4, "ptvm_finds_the_guest_in_the_recording", [PTVM], begun, []),
-                test(5, "perf_finds_the_guest_in_the_recording", ["perf"], begun, []),
-                test(6, "perf_finds_it_for_instructions_alone", ["perf"], begun, [], "i0ns"),
-                build_id(7, begun)]
-    sys.exit(0 if all(good) else 1)
+        tap.run([("ptvm_decodes_what_was_finished", lambda: same(PTVM, finished)),
+                 ("ptvm_decodes_what_was_cut", lambda: same(PTVM, cut)),
+                 ("perf_decodes_what_was_finished", lambda: same("perf", finished)),
+                 ("ptvm_finds_the_guest_in_the_recording", lambda: same(PTVM, begun, [])),
+                 ("perf_finds_the_guest_in_the_recording", lambda: same("perf", begun, [])),
+                 ("perf_finds_it_for_instructions_alone", lambda: same("perf", begun, [], "i0ns")),
+                 ("perf_reads_the_build_id_of_the_guest", lambda: perf_reads_the_build_id(begun))])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import pathlib
-import shutil
 import signal
 import stat
 import subprocess
@@ -12,12 +11,10 @@ import sys
 import tempfile
 import time
 
+import tap
+
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 PTVM, SIM = sys.argv[1:3]
-
-
-class Skip(Exception):
-    """A test that cannot run here, with the reason."""
 
 
 def correlate(*args, **more):
@@ -30,7 +27,7 @@ def equal(found, expected):
 
 def recording(where, kind="plain", name="data"):
     """A recording in a directory of its own: its data file and the true offsets."""
-    data = pathlib.Path(where) / name
+    data = where / name
     made = subprocess.run([SIM, data, kind], capture_output=True, text=True, check=True)
     return data, [int(line, 16) for line in made.stdout.split()]
 
@@ -115,8 +112,8 @@ def test_a_single_file_has_its_journal_beside_it(where):
 
 def test_a_copy_is_corrected_instead(where):
     data, _ = recording(where)
-    (pathlib.Path(where) / "kcore_dir").mkdir()
-    (pathlib.Path(where) / "kcore_dir/modules").write_text("kvm 1 0 - Live 0x0\n")
+    (where / "kcore_dir").mkdir()
+    (where / "kcore_dir/modules").write_text("kvm 1 0 - Live 0x0\n")
     before = data.read_bytes()
     with tempfile.TemporaryDirectory() as elsewhere:
         copy = pathlib.Path(elsewhere) / "copy"
@@ -155,7 +152,7 @@ def test_the_copy_of_a_file_has_what_lies_beside_it(where):
 
 def test_a_copy_has_no_more_than_the_recording(where):
     recording(where)
-    inside = pathlib.Path(where) / "kcore_dir"
+    inside = where / "kcore_dir"
     inside.mkdir(mode=0o700)
     (inside / "kcore").symlink_to("../data")
     os.mkfifo(inside / "pipe")
@@ -216,7 +213,7 @@ def test_what_is_given_is_used(where):
 
 def test_a_broken_json_is_said(where):
     recording(where)
-    (pathlib.Path(where) / "data.ptvm.json").write_text("{")
+    (where / "data.ptvm.json").write_text("{")
     run = correlate("-i", where, "--dry-run")
     equal(run.returncode, 1)
     assert "data.ptvm.json" in run.stderr, run.stderr
@@ -229,7 +226,7 @@ def test_files_that_are_not_ours_to_change_stay(where):
     run = correlate("-i", where)
     equal((run.returncode, data.read_bytes(), os.listdir(where)), (1, before, ["data"]))
     if os.geteuid():
-        raise Skip("not root: no other user")
+        raise tap.Skip("not root: no other user")
     data.chmod(0o600)
     os.chown(data, 65534, 65534)
     run = correlate("-i", where)
@@ -239,7 +236,7 @@ def test_files_that_are_not_ours_to_change_stay(where):
 
 def test_a_pipe_with_a_name_is_not_changed(where):
     data, truth = recording(where)
-    pipe = pathlib.Path(where) / "pipe"
+    pipe = where / "pipe"
     os.mkfifo(pipe)
     for args, status in ((["--dry-run"], 0), ([], 1)):
         with subprocess.Popen(["cp", data, pipe]) as writer:
@@ -252,7 +249,7 @@ def test_a_pipe_with_a_name_is_not_changed(where):
 def test_a_foreign_journal_is_not_believed(where):
     data, _ = recording(where)
     before = data.read_bytes()
-    (pathlib.Path(where) / "data.ptvm-undo").write_bytes(b"x" * 100)
+    (where / "data.ptvm-undo").write_bytes(b"x" * 100)
     for args in ([], ["--undo"]):
         equal((correlate("-i", where, *args).returncode, data.read_bytes()), (1, before))
 
@@ -287,35 +284,19 @@ def test_mistakes_get_one_sentence(where):
 
 
 def test_stock_perf_takes_the_corrected_file(where):
-    if not shutil.which("perf"):
-        raise Skip("no perf")
+    tap.need("perf")
     data, truth = recording(where)
     ask = ["perf", "inject", "-i", data, "--vm-time-correlation=dry-run"]
     run = subprocess.run(ask, capture_output=True, text=True, check=False)
     if "TSC Offset" not in run.stdout + run.stderr:
-        raise Skip("perf finds no offset here")
+        raise tap.Skip("perf finds no offset here")
     equal(correlate("-i", data).returncode, 0)
     run = subprocess.run(ask, capture_output=True, text=True, check=False)
     assert f"{truth[0] >> 16:x}" not in run.stdout + run.stderr, run.stdout
 
 
 def main():
-    tests = [(name[5:], test) for name, test in globals().items() if name.startswith("test_")]
-    failed = 0
-    print(f"1..{len(tests)}")
-    for number, (name, test) in enumerate(tests, 1):
-        try:
-            with tempfile.TemporaryDirectory() as where:
-                test(where)
-            print(f"ok {number} - {name}")
-        except Skip as reason:
-            print(f"ok {number} - {name} # SKIP {reason}")
-        except (AssertionError, subprocess.SubprocessError, OSError, ValueError) as reason:
-            failed += 1
-            print(f"not ok {number} - {name}")
-            print(f"{name}: {str(reason)[:2000]}", file=sys.stderr)
-        sys.stdout.flush()
-    sys.exit(1 if failed else 0)
+    tap.run([(name, tap.in_a_directory(test)) for name, test in tap.tests_of(globals())])
 
 
 if __name__ == "__main__":

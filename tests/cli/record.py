@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 
+import tap
+
 PTVM, RECORD = sys.argv[1:3]
 LIMIT = 30
 
@@ -148,29 +150,16 @@ def test_commands_are_carried_out(where):
     assert recorder.returncode == 0 and "no such command: 'nonsense'" in errors and "1 snapshot" in errors, errors
 
 
-def run_tests():
-    tests = [(name[5:], test) for name, test in globals().items() if name.startswith("test_")]
-    with tempfile.TemporaryDirectory() as where:
-        probe = record(pathlib.Path(where), "-t", str(os.getpid()), "--duration", "50ms")
-    if probe.returncode:
-        print(f"1..0 # SKIP {probe.stderr.strip()}")
-        return
-    print(f"1..{len(tests)}")
-    for number, (name, test) in enumerate(tests, 1):
-        with tempfile.TemporaryDirectory() as where:
-            try:
-                test(pathlib.Path(where))
-                print(f"ok {number} - {name}")
-            except Exception as error:
-                print(f"not ok {number} - {name}")
-                print(f"# {type(error).__name__}: {error}".replace("\n", "\n# "))
-
-
 def main():
     with tempfile.TemporaryDirectory() as trees:
         # Where the recorders' made-up machines are, which those that are killed leave behind.
         os.environ["TMPDIR"] = trees
-        run_tests()
+        with tempfile.TemporaryDirectory() as where:
+            probe = record(pathlib.Path(where), "-t", str(os.getpid()), "--duration", "50ms")
+        if probe.returncode:
+            tap.skip_all(probe.stderr.strip())
+        tap.run([(name, tap.in_a_directory(test)) for name, test in tap.tests_of(globals())])
 
 
-main()
+if __name__ == "__main__":
+    main()

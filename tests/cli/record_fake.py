@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 import questions
+import tap
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = PROJECT / "examples/vm-small"
@@ -73,7 +74,7 @@ def code(program, recording):
     return [[line[1] for line in words if line[0] == f"[{cpu:03}]" and line[1] not in made_up] for cpu in range(CPUS)]
 
 
-def rings_of_any_size_give_the_same_answers(bench):
+def test_rings_of_any_size_give_the_same_answers(bench):
     for options in [["-m", "4K,4K", *MACHINE], ["-m", "4K,8K", *THREADS], ["-m", "64K,1M", *THREADS]]:
         made, went = bench.record(*options)
         assert " 0 events left, 0 areas left," in went.stdout, went.stdout
@@ -81,7 +82,8 @@ def rings_of_any_size_give_the_same_answers(bench):
         assert_same(PTVM, made)
 
 
-def perf_gives_the_same_answers(bench):
+def test_perf_gives_the_same_answers(bench):
+    tap.need("perf")
     for options, step in [(["-m", "4K,4K"], 4), (["-m", "64K,1M"], 1000)]:
         assert_same("perf", bench.record(*options, *THREADS, step=step)[0])
 
@@ -101,7 +103,7 @@ def without_cpus(program, recording, itrace, fields):
     return found
 
 
-def traces_of_threads_give_the_same_answers(bench):
+def test_traces_of_threads_give_the_same_answers(bench):
     for sizes in ["4K,4K", "64K,1M"]:
         made = per_thread(bench, "-m", sizes)
         for itrace in ["--itrace=i1ibe", "--itrace=i0ns"]:
@@ -109,15 +111,16 @@ def traces_of_threads_give_the_same_answers(bench):
             assert without_cpus(PTVM, made, *asked) == without_cpus(PTVM, SAMPLE, *asked), f"{sizes} {itrace}"
 
 
-def perf_reads_traces_of_threads_alike(bench):
+def test_perf_reads_traces_of_threads_alike(bench):
     """But for time, which it guesses between packets by what was before them in the queue."""
+    tap.need("perf")
     made = per_thread(bench, "-m", "4K,8K")
     for itrace in ["--itrace=i1ibe", "--itrace=i0ns"]:
         asked = itrace, "comm,tid,ip,sym,symoff,dso,addr,flags"
         assert without_cpus("perf", made, *asked) == without_cpus(PTVM, made, *asked), itrace
 
 
-def samples_of_tracepoints_lie_beside_the_trace(bench):
+def test_samples_of_tracepoints_lie_beside_the_trace(bench):
     made, _ = bench.record("--kvm-events", "-m", "64K,64K", *THREADS)
     assert_same(PTVM, made)
     if shutil.which("perf"):
@@ -127,7 +130,7 @@ def samples_of_tracepoints_lie_beside_the_trace(bench):
         assert told == ["kvm:kvm_entry: vcpu 0, rip 0xfff0"] * 8, told
 
 
-def a_snapshot_is_the_end_of_the_trace(bench):
+def test_a_snapshot_is_the_end_of_the_trace(bench):
     made, _ = bench.record("-Se", "-m", "64K,4K", *THREADS)
     for program in [PTVM, "perf"] if shutil.which("perf") else [PTVM]:
         found, expected = code(program, made)[0], code(program, SAMPLE)[0]
@@ -143,7 +146,7 @@ def sampled(bench, size, *options):
     return made
 
 
-def samples_that_repeat_each_other_are_all_of_the_trace(bench):
+def test_samples_that_repeat_each_other_are_all_of_the_trace(bench):
     made = sampled(bench, "60K")
     for itrace in ["--itrace=i1ibe", "--itrace=i0ns"]:
         for program in [PTVM, "perf"] if shutil.which("perf") else [PTVM]:
@@ -151,7 +154,7 @@ def samples_that_repeat_each_other_are_all_of_the_trace(bench):
             assert found == expected, f"{program} {itrace}: {len(found)} lines, expected {len(expected)}"
 
 
-def small_samples_are_stretches_of_the_trace(bench):
+def test_small_samples_are_stretches_of_the_trace(bench):
     made = sampled(bench, "4K", "--kvm-events")
     found, expected = of_trace(PTVM, made, "--itrace=i1ibe"), lines(PTVM, SAMPLE, "--itrace=i1ibe")
     assert len(expected) // 10 < len(found) < len(expected), f"{len(found)} of {len(expected)} lines"
@@ -160,13 +163,14 @@ def small_samples_are_stretches_of_the_trace(bench):
         assert line in rest, f"not there, or not at this time: {line!r}"
 
 
-def perf_finds_the_same_stretches(bench):
+def test_perf_finds_the_same_stretches(bench):
+    tap.need("perf")
     made = sampled(bench, "4K")
     found, expected = code(PTVM, made), code("perf", made)
     assert found == expected, f"{[len(of_cpu) for of_cpu in found]} lines, perf: {[len(of_cpu) for of_cpu in expected]}"
 
 
-def a_machine_that_does_not_wait_loses_trace(bench):
+def test_a_machine_that_does_not_wait_loses_trace(bench):
     made, went = bench.record("-m", "4K,4K", *THREADS, how="lossy", step=200)
     stops, records = map(int, re.search(r"(\d+) stops, (\d+) records lost", went.stdout).groups())
     assert stops and records, went.stdout
@@ -201,7 +205,7 @@ def assert_repaired(made, found, with_perf):
         assert len(mine) * 9 // 10 <= len(theirs) <= len(mine) + 16, f"{made}: perf finds {len(theirs)} of {len(mine)}"
 
 
-def a_killed_one_has_its_features_when_repaired(bench):
+def test_a_killed_one_has_its_features_when_repaired(bench):
     """Without them perf chooses no CPU, and opens no file with tracepoints."""
     options = ["--kvm-events", "-m", "64K,64K", *THREADS]
     whole, went = bench.record(*options)
@@ -221,7 +225,7 @@ def a_killed_one_has_its_features_when_repaired(bench):
             assert found == expected, f"CPU {cpu}: {found}, expected {expected}"
 
 
-def killed_at_any_write_it_decodes_up_to_there(bench):
+def test_killed_at_any_write_it_decodes_up_to_there(bench):
     options = ["-m", "4K,4K", *THREADS]
     whole = code(PTVM, SAMPLE)
     writes = int(bench.record(*options, step=50)[1].stdout.split()[0])
@@ -242,35 +246,9 @@ def killed_at_any_write_it_decodes_up_to_there(bench):
     assert [len(of_cpu) for of_cpu in found] == [len(of_cpu) for of_cpu in whole], "the last has not all"
 
 
-TESTS = [rings_of_any_size_give_the_same_answers, perf_gives_the_same_answers,
-         traces_of_threads_give_the_same_answers, perf_reads_traces_of_threads_alike,
-         samples_of_tracepoints_lie_beside_the_trace, a_snapshot_is_the_end_of_the_trace,
-         samples_that_repeat_each_other_are_all_of_the_trace, small_samples_are_stretches_of_the_trace,
-         perf_finds_the_same_stretches,
-         a_machine_that_does_not_wait_loses_trace, a_killed_one_has_its_features_when_repaired, killed_at_any_write_it_decodes_up_to_there]
-
-
-def run(number, test, bench):
-    name = test.__name__
-    if name.startswith("perf_") and not shutil.which("perf"):
-        print(f"ok {number} - {name} # SKIP no perf")
-        return True
-    try:
-        test(bench)
-        print(f"ok {number} - {name}", flush=True)
-        return True
-    except (AssertionError, subprocess.SubprocessError) as reason:
-        print(f"not ok {number} - {name}", flush=True)
-        print(f"{name}: {reason}", file=sys.stderr)
-        return False
-
-
 def main():
-    print(f"1..{len(TESTS)}")
     with tempfile.TemporaryDirectory() as where:
-        bench = Bench(where)
-        good = [run(number, test, bench) for number, test in enumerate(TESTS, 1)]
-    sys.exit(0 if all(good) else 1)
+        tap.run(tap.tests_of(globals()), Bench(where))
 
 
 if __name__ == "__main__":

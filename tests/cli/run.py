@@ -15,15 +15,12 @@ import time
 
 import perf_file
 import questions
+import tap
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 RECORDING = PROJECT / "examples/vm-small"
 GUEST = RECORDING / "kcore_dir__106"
 PTVM = os.path.abspath(sys.argv[1])
-
-
-class Skip(Exception):
-    """A test that cannot run here, with the reason."""
 
 
 def ptvm(*args, **more):
@@ -401,8 +398,7 @@ def test_completion_knows_verbs_and_options():
 
 def test_bash_completes():
     script = PROJECT / "docs/completion/ptvm.bash"
-    if not shutil.which("bash"):
-        raise Skip("no bash")
+    tap.need("bash")
     ask = f"""ptvm() {{ "{PTVM}" "$@"; }}; source "{script}"
         COMP_WORDS=(ptvm script --inp); COMP_CWORD=2; _ptvm; echo "${{COMPREPLY[*]}}"
         COMP_WORDS=(ptvm scr); COMP_CWORD=1; _ptvm; echo "${{COMPREPLY[*]}}"
@@ -424,7 +420,7 @@ def test_a_closed_pipe_ends_quietly():
 
 def test_a_full_disk_is_a_failure():
     if not os.path.exists("/dev/full"):
-        raise Skip("no /dev/full")
+        raise tap.Skip("no /dev/full")
     with open("/dev/full", "wb") as full:
         run = subprocess.run([PTVM, "script", "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
     equal((run.returncode, run.stderr), (1, b"ptvm: cannot write the output\n"))
@@ -543,8 +539,7 @@ def test_the_first_line_alone_is_a_success():
 
 
 def test_the_installed_perf_agrees():
-    if not shutil.which("perf"):
-        raise Skip("no perf")
+    tap.need("perf")
     guest = ["--guestkallsyms", GUEST / "kallsyms", "--guestmodules", GUEST / "modules"]
     for name, args, keep in questions.asked([0, 1]):
         if not name.startswith(("instructions", "branches", "packets")):
@@ -582,7 +577,7 @@ def test_check_says_the_same_in_json():
 def test_check_finds_a_domain_of_libvirt():
     run = ptvm("check", "-c", "test:///default", "--domain", "test")
     if "built without libvirt" in run.stdout:
-        raise Skip("built without libvirt")
+        raise tap.Skip("built without libvirt")
     assert "\nok       domain               test, id 1, " in run.stdout, run.stdout
     assert "\nblocks   process  " in run.stdout, run.stdout
     equal(run.returncode, 1)
@@ -605,21 +600,7 @@ def test_check_refuses_what_cannot_be_meant():
 
 
 def main():
-    tests = [(name[5:], test) for name, test in globals().items() if name.startswith("test_")]
-    failed = 0
-    print(f"1..{len(tests)}")
-    for number, (name, test) in enumerate(tests, 1):
-        try:
-            test()
-            print(f"ok {number} - {name}")
-        except Skip as reason:
-            print(f"ok {number} - {name} # SKIP {reason}")
-        except (AssertionError, subprocess.SubprocessError, OSError) as reason:
-            failed += 1
-            print(f"not ok {number} - {name}")
-            print(f"{name}: {str(reason)[:2000]}", file=sys.stderr)
-        sys.stdout.flush()
-    sys.exit(1 if failed else 0)
+    tap.run(tap.tests_of(globals()))
 
 
 if __name__ == "__main__":

@@ -163,6 +163,7 @@ def compare(recording, args):
 
 
 def test_perf_prints_the_same_without_trace(recording):
+    tap.need("perf")
     for args in (["--itrace=e"], ["--itrace=e", "-F", "comm,tid,time,event,ip,sym"], ["--itrace=e", "-F", "trace:"],
                  ["--itrace=e", "-F", "sw:"], ["--itrace=e", "-F", "+flags,-event"], ["--itrace=e", "-C", "1"],
                  ["--itrace=e", "-F", "hw:comm,ip"], ["--no-itrace", "--ns", "--reltime"]):
@@ -171,6 +172,7 @@ def test_perf_prints_the_same_without_trace(recording):
 
 def test_perf_prints_the_same_beside_it(recording):
     """Without names and times: of these perf knows less."""
+    tap.need("perf")
     for args in (["--itrace=cr", "-F", "-comm,-tid,-time"], ["--itrace=i100i", "-F", "-comm,-tid,-time"],
                  ["--itrace=b", "-F", "ip,sym"]):
         compare(recording, ["-C", "0", *args])
@@ -179,6 +181,7 @@ def test_perf_prints_the_same_beside_it(recording):
 
 def test_perf_prints_the_same_calls_and_branches_that_led_there(recording):
     """Up to a context switch, whose thread perf knows too early."""
+    tap.need("perf")
     late = make_late(RECORDING, recording / "late")
     for args in (["--itrace=G"], ["--itrace=G3"], ["--itrace=L8", "-F", "ip,sym,brstack"],
                  ["--itrace=GL", "-F", "comm,tid,cpu,time,event,ip,sym,dso,brstack"], ["--itrace=GL", "-F", "event,trace"]):
@@ -190,6 +193,7 @@ def test_perf_prints_the_same_calls_and_branches_that_led_there(recording):
 
 
 def test_perf_prints_the_same_of_lost_records(recording):
+    tap.need("perf")
     file = PerfFile(RECORDING / "data")
     switches = [data for kind, data in file.records if kind in (14, 15)]
     for number, switch in enumerate(switches[::3]):
@@ -253,6 +257,7 @@ def test_selections_are_for_samples_too(recording):
 
 
 def test_perf_prints_the_same_where_there_is_no_trace(recording):
+    tap.need("perf")
     file = PerfFile(recording / "data")
     file.records = [(kind, data) for kind, data in file.records if kind not in (70, AUXTRACE)]
     file.write(recording / "untraced")
@@ -264,9 +269,8 @@ def test_perf_prints_the_same_where_there_is_no_trace(recording):
 
 
 def main():
-    tests = [test for name, test in globals().items() if name.startswith("test_")]
     with tempfile.TemporaryDirectory() as folder:
-        tap.run(tests, make(pathlib.Path(folder) / "sampled"))
+        tap.run(tap.tests_of(globals()), make(pathlib.Path(folder) / "sampled"))
 
 
 if __name__ == "__main__":

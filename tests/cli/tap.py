@@ -1,22 +1,52 @@
 """Runs tests and prints how they went, as TAP."""
+import pathlib
 import shutil
-import subprocess
 import sys
+import tempfile
+
+
+class Skip(Exception):
+    """A test that cannot run here, with the reason."""
+
+
+def need(*programs):
+    """Skip the test that calls this where one of the programs is not installed."""
+    for program in programs:
+        if not shutil.which(program):
+            raise Skip(f"no {program}")
+
+
+def skip_all(reason):
+    """End a script that cannot run any of its tests here."""
+    print(f"1..0 # SKIP {reason}")
+    sys.exit(0)
+
+
+def tests_of(names):
+    """The functions of a module that begin with test_: pairs of what follows, and the function."""
+    return [(name[5:], test) for name, test in names.items() if name.startswith("test_")]
+
+
+def in_a_directory(test):
+    """The test with an empty directory as its argument, which goes when the test ends."""
+    def run():
+        with tempfile.TemporaryDirectory() as where:
+            test(pathlib.Path(where))
+    return run
 
 
 def run(tests, *arguments):
-    """Each is called with the arguments; one that is named after perf is skipped where that is not installed."""
-    print(f"1..{len(tests)}")
+    """Call each test, pairs of name and function, with the arguments; then exit. A test that raises has failed."""
+    print(f"1..{len(tests)}", flush=True)
     good = True
-    for number, test in enumerate(tests, 1):
-        name = test.__name__
-        if name.startswith("test_perf_") and not shutil.which("perf"):
-            print(f"ok {number} - {name} # SKIP no perf")
-            continue
+    for number, (name, test) in enumerate(tests, 1):
         try:
             test(*arguments)
-            print(f"ok {number} - {name}")
-        except (AssertionError, subprocess.SubprocessError) as reason:
-            print(f"not ok {number} - {name}\n# {str(reason)[:900]}")
+            print(f"ok {number} - {name}", flush=True)
+        except Skip as reason:
+            print(f"ok {number} - {name} # SKIP {reason}", flush=True)
+        except Exception as reason:  # whatever it is, the other tests run
             good = False
+            print(f"not ok {number} - {name}", flush=True)
+            print(f"{name}: {type(reason).__name__}: {str(reason)[:2000]}", file=sys.stderr, flush=True)
     sys.exit(0 if good else 1)

@@ -70,6 +70,7 @@ def test_trace_may_lie_in_any_file(where):
 
 
 def test_perf_reads_the_same(where):
+    tap.need("perf")
     question = ["--itrace=b", "-F", "cpu,ip,sym,symoff,dso,addr,flags"]
     for cpu in ("0", "1"):
         ours, theirs = (answers(program, where / "split", ["-C", cpu, *question]) for program in (PTVM, "perf"))
@@ -77,6 +78,7 @@ def test_perf_reads_the_same(where):
 
 
 def test_perf_prints_the_same_dump(where):
+    tap.need("perf")
     ours, theirs = ([line for line in questions.lines([program, "script", "-i", where / "split", "-D"])
                      if "event: " in line] for program in (PTVM, "perf"))
     same(ours, theirs)
@@ -112,13 +114,12 @@ def test_damage_is_told_of_the_file_that_has_it(where):
 
 
 def main():
-    tests = [test for name, test in globals().items() if name.startswith("test_")]
     with tempfile.TemporaryDirectory() as folder:
         where = pathlib.Path(folder)
         for copy, with_trace in (("split", False), ("trace", True), ("killed", False)):
             shutil.copytree(RECORDING, where / copy)
             split(where / copy, with_trace)
-        tap.run(tests, where)
+        tap.run(tap.tests_of(globals()), where)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import tap
+
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("PTVM_SHARED", PROJECT.parent / "shared"))
 PTVM = sys.argv[1]
@@ -110,25 +112,12 @@ def checks(place):
 
 def main():
     if not (SHARED / "recordings").is_dir():
-        print(f"1..0 # SKIP no recordings with ground truth in {SHARED}")
-        return
+        tap.skip_all(f"no recordings with ground truth in {SHARED}")
     missing = [tool for tool in ("cc", "zstd") if not shutil.which(tool)]
     if missing:
-        print(f"1..0 # SKIP needs {' and '.join(missing)}")
-        return
-    failed = number = 0
+        tap.skip_all(f"needs {' and '.join(missing)}")
     with tempfile.TemporaryDirectory() as place:
-        for number, (name, check) in enumerate(checks(place), 1):
-            try:
-                check()
-                print(f"ok {number} - {name}")
-            except (AssertionError, subprocess.SubprocessError, OSError) as reason:
-                failed += 1
-                print(f"not ok {number} - {name}")
-                print(f"{name}: {str(reason)[:2000]}", file=sys.stderr)
-            sys.stdout.flush()
-    print(f"1..{number}")
-    sys.exit(1 if failed else 0)
+        tap.run(list(checks(place)))
 
 
 if __name__ == "__main__":
