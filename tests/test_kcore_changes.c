@@ -1,4 +1,3 @@
-#include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +13,7 @@
 #include "decode/mapped_file.h"
 #include "guest/kcore_changes.h"
 #include "guest/kcore_copy.h"
+#include "tests/elf_make.h"
 #include "tests/fake_tree.h"
 
 enum { PAGE = 4096, SCATTERED = 2 * KCORE_COPY_PIECES + 20 };
@@ -48,27 +48,14 @@ static int tear_down(void **state)
 /* A copy of one segment, of which each `step`-th page (0: none) is filled with ones. */
 static void put_copy(const struct bench *bench, const char *name, size_t pages, size_t step)
 {
-	size_t size = PAGE + pages * PAGE;
-	uint8_t *file = calloc(1, size);
-	const Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-						 ELFDATA2LSB, EV_CURRENT },
-				    .e_type = ET_CORE,
-				    .e_machine = EM_X86_64,
-				    .e_version = EV_CURRENT,
-				    .e_phoff = sizeof(header),
-				    .e_ehsize = sizeof(header),
-				    .e_phentsize = sizeof(Elf64_Phdr),
-				    .e_phnum = 1 };
-	const Elf64_Phdr load = {
-		.p_type = PT_LOAD, .p_offset = PAGE, .p_vaddr = text, .p_filesz = pages * PAGE
-	};
+	uint8_t *file = calloc(pages + 1, PAGE), *bytes = calloc(pages, PAGE);
+	const struct elf_make_segment segment = { text, bytes, pages * PAGE };
 
-	assert_non_null(file);
-	memcpy(file, &header, sizeof(header));
-	memcpy(file + sizeof(header), &load, sizeof(load));
+	assert_true(file && bytes);
 	for (size_t i = 0; step && i < pages; i += step)
-		memset(file + PAGE + i * PAGE, 1, PAGE);
-	fake_tree_bytes(&bench->tree, file, size, name);
+		memset(bytes + i * PAGE, 1, PAGE);
+	fake_tree_bytes(&bench->tree, file, elf_make(&segment, 1, file), name);
+	free(bytes);
 	free(file);
 }
 

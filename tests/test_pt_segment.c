@@ -13,6 +13,31 @@ static const struct pt_config config = {
 	.tsc = true, .mtc = true, .mtc_shift = 3, .ctc_n = 2, .ctc_d = 1
 };
 
+struct fixture {
+	struct pt_bytes bytes;
+	struct bench_queue bench;
+	struct pt_walk walk;
+	struct pt_segment segment;
+};
+
+static int set_up(void **state)
+{
+	static struct fixture fixture;
+
+	fixture = (struct fixture){ 0 };
+	*state = &fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	bench_queue_free(&fixture->bench);
+	pt_bytes_free(&fixture->bytes);
+	return 0;
+}
+
 /* A PSB+ in the host with this TSC, and a few branches. */
 static void put_stretch(struct pt_bytes *bytes, uint64_t tsc)
 {
@@ -48,172 +73,151 @@ static size_t count_segments(const struct aux_queue *queue, uint64_t min_size)
 
 static void segments_cover_the_queue_from_psb_to_psb(void **state)
 {
-	struct bench_queue bench = { .room = 0 };
-	struct pt_bytes bytes = { 0 };
+	struct fixture *fixture = *state;
+	const struct aux_queue *queue = &fixture->bench.queue;
 	size_t one;
 
-	put_stretch(&bytes, 1000);
-	one = bytes.size;
+	put_stretch(&fixture->bytes, 1000);
+	one = fixture->bytes.size;
 	for (uint64_t i = 1; i < 10; i++)
-		put_stretch(&bytes, 1000 + i);
-	bench_queue_add(&bench, bytes.data, bytes.size, false);
-	assert_int_equal(count_segments(&bench.queue, 0), 10);
-	assert_int_equal(count_segments(&bench.queue, one), 10);
-	assert_int_equal(count_segments(&bench.queue, one + 1), 5);
-	assert_int_equal(count_segments(&bench.queue, 3 * one), 4);
-	assert_int_equal(count_segments(&bench.queue, UINT64_MAX), 1);
-	bench_queue_free(&bench);
-	pt_bytes_free(&bytes);
+		put_stretch(&fixture->bytes, 1000 + i);
+	bench_queue_add(&fixture->bench, fixture->bytes.data, fixture->bytes.size, false);
+	assert_int_equal(count_segments(queue, 0), 10);
+	assert_int_equal(count_segments(queue, one), 10);
+	assert_int_equal(count_segments(queue, one + 1), 5);
+	assert_int_equal(count_segments(queue, 3 * one), 4);
+	assert_int_equal(count_segments(queue, UINT64_MAX), 1);
+}
+
+/* Walk the bytes as one span, in the smallest segments. */
+static void begin(struct fixture *fixture, const struct pt_config *trace)
+{
+	bench_queue_add(&fixture->bench, fixture->bytes.data, fixture->bytes.size, false);
+	pt_walk_init(&fixture->walk, &fixture->bench.queue, trace, NULL, 0);
+}
+
+static const struct pt_segment *next(struct fixture *fixture)
+{
+	assert_int_equal(pt_walk_next(&fixture->walk, &fixture->segment), 0);
+	return &fixture->segment;
+}
+
+static void assert_end(struct fixture *fixture)
+{
+	assert_int_equal(pt_walk_next(&fixture->walk, &fixture->segment), -PTVM_END);
 }
 
 static void a_segment_begins_with_clock_and_context_of_the_former(void **state)
 {
-	struct bench_queue bench = { .room = 0 };
-	struct pt_bytes bytes = { 0 };
-	struct pt_segment segment;
-	struct pt_walk walk;
+	struct fixture *fixture = *state;
+	struct pt_bytes *bytes = &fixture->bytes;
+	const struct pt_segment *segment;
 
-	put_stretch(&bytes, 1000);
-	pt_put_value(&bytes, PT_VMCS, 0x123);
-	pt_put(&bytes, &(struct pt_packet){ .kind = PT_PIP, .payload = 0x2000, .flag = true });
-	pt_put_value(&bytes, PT_MODE_EXEC, 2);
-	put_stretch(&bytes, 2000);
-	bench_queue_add(&bench, bytes.data, bytes.size, false);
-	pt_walk_init(&walk, &bench.queue, &config, NULL, 0);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_false(segment.clock.known);
-	assert_int_equal(segment.context.vmcs, PT_NO_VMCS);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_int_equal(segment.clock.now, 1000);
-	assert_int_equal(segment.context.vmcs, 0x123);
-	assert_int_equal(segment.context.cr3, 0x2000);
-	assert_int_equal(segment.context.bits, 32);
-	assert_true(segment.context.if_clear);
-	assert_true(segment.context.nr);
-	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
-	assert_int_equal(walk.clock.now, 2000);
-	bench_queue_free(&bench);
-	pt_bytes_free(&bytes);
+	put_stretch(bytes, 1000);
+	pt_put_value(bytes, PT_VMCS, 0x123);
+	pt_put(bytes, &(struct pt_packet){ .kind = PT_PIP, .payload = 0x2000, .flag = true });
+	pt_put_value(bytes, PT_MODE_EXEC, 2);
+	put_stretch(bytes, 2000);
+	begin(fixture, &config);
+	segment = next(fixture);
+	assert_false(segment->clock.known);
+	assert_int_equal(segment->context.vmcs, PT_NO_VMCS);
+	segment = next(fixture);
+	assert_int_equal(segment->clock.now, 1000);
+	assert_int_equal(segment->context.vmcs, 0x123);
+	assert_int_equal(segment->context.cr3, 0x2000);
+	assert_int_equal(segment->context.bits, 32);
+	assert_true(segment->context.if_clear);
+	assert_true(segment->context.nr);
+	assert_end(fixture);
+	assert_int_equal(fixture->walk.clock.now, 2000);
 }
 
 static void a_loss_begins_a_fresh_segment(void **state)
 {
-	struct bench_queue bench = { .room = 0 };
-	struct pt_bytes bytes = { 0 };
-	struct pt_segment segment;
-	struct pt_walk walk;
+	struct fixture *fixture = *state;
+	struct pt_bytes *bytes = &fixture->bytes;
+	const struct pt_segment *segment;
 
-	put_stretch(&bytes, 1000);
-	bench_queue_add(&bench, bytes.data, bytes.size, false);
-	bench_queue_add(&bench, bytes.data, bytes.size, true);
-	pt_walk_init(&walk, &bench.queue, &config, NULL, UINT64_MAX);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_int_equal(segment.to, bytes.size);
-	assert_false(segment.to_psb || segment.lost);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_int_equal(segment.from, bytes.size);
-	assert_true(segment.fresh && segment.lost);
-	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
-	bench_queue_free(&bench);
-	pt_bytes_free(&bytes);
+	put_stretch(bytes, 1000);
+	bench_queue_add(&fixture->bench, bytes->data, bytes->size, false);
+	bench_queue_add(&fixture->bench, bytes->data, bytes->size, true);
+	pt_walk_init(&fixture->walk, &fixture->bench.queue, &config, NULL, UINT64_MAX);
+	segment = next(fixture);
+	assert_int_equal(segment->to, bytes->size);
+	assert_false(segment->to_psb || segment->lost);
+	segment = next(fixture);
+	assert_int_equal(segment->from, bytes->size);
+	assert_true(segment->fresh && segment->lost);
+	assert_end(fixture);
 }
 
 static void behind_a_bad_byte_the_walk_goes_on_at_the_next_psb(void **state)
 {
-	struct bench_queue bench = { .room = 0 };
-	struct pt_bytes bytes = { 0 };
-	struct pt_segment segment;
-	struct pt_walk walk;
+	struct fixture *fixture = *state;
 
-	put_stretch(&bytes, 1000);
-	pt_put_bytes(&bytes, "\xc9", 1);
-	pt_put_value(&bytes, PT_TSC, 9999); /* is not to be believed */
-	put_stretch(&bytes, 2000);
-	bench_queue_add(&bench, bytes.data, bytes.size, false);
-	pt_walk_init(&walk, &bench.queue, &config, NULL, 0);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_int_equal(segment.clock.now, 1000);
-	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
-	assert_int_equal(walk.clock.now, 2000);
-	bench_queue_free(&bench);
-	pt_bytes_free(&bytes);
+	put_stretch(&fixture->bytes, 1000);
+	pt_put_bytes(&fixture->bytes, "\xc9", 1);
+	pt_put_value(&fixture->bytes, PT_TSC, 9999); /* is not to be believed */
+	put_stretch(&fixture->bytes, 2000);
+	begin(fixture, &config);
+	next(fixture);
+	assert_int_equal(next(fixture)->clock.now, 1000);
+	assert_end(fixture);
+	assert_int_equal(fixture->walk.clock.now, 2000);
 }
 
 static void a_psb_that_does_not_end_is_as_a_bad_byte(void **state)
 {
-	struct bench_queue bench = { .room = 0 };
-	struct pt_bytes bytes = { 0 };
-	struct pt_segment segment;
-	struct pt_walk walk;
+	struct fixture *fixture = *state;
 
-	pt_put_psb(&bytes);
-	pt_put_value(&bytes, PT_TSC, 1000);
-	pt_put_ip(&bytes, PT_TIP, 0x401000, 3); /* never in a PSB+ */
-	pt_put_value(&bytes, PT_TSC, 9999);     /* is not to be believed */
-	put_stretch(&bytes, 2000);
-	bench_queue_add(&bench, bytes.data, bytes.size, false);
-	pt_walk_init(&walk, &bench.queue, &config, NULL, 0);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_int_equal(segment.clock.now, 1000);
-	bench_queue_free(&bench);
-	pt_bytes_free(&bytes);
+	pt_put_psb(&fixture->bytes);
+	pt_put_value(&fixture->bytes, PT_TSC, 1000);
+	pt_put_ip(&fixture->bytes, PT_TIP, 0x401000, 3); /* never in a PSB+ */
+	pt_put_value(&fixture->bytes, PT_TSC, 9999);     /* is not to be believed */
+	put_stretch(&fixture->bytes, 2000);
+	begin(fixture, &config);
+	next(fixture);
+	assert_int_equal(next(fixture)->clock.now, 1000);
 }
 
 static void an_overflow_ends_a_transaction(void **state)
 {
-	struct bench_queue bench = { .room = 0 };
-	struct pt_bytes bytes = { 0 };
-	struct pt_segment segment;
-	struct pt_walk walk;
+	struct fixture *fixture = *state;
 
-	put_stretch(&bytes, 1000);
-	pt_put_value(&bytes, PT_MODE_TSX, 1);
-	put_stretch(&bytes, 2000);
-	pt_put_value(&bytes, PT_OVF, 0);
-	put_stretch(&bytes, 3000);
-	bench_queue_add(&bench, bytes.data, bytes.size, false);
-	pt_walk_init(&walk, &bench.queue, &config, NULL, 0);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_true(segment.context.in_tx);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_false(segment.context.in_tx);
-	bench_queue_free(&bench);
-	pt_bytes_free(&bytes);
+	put_stretch(&fixture->bytes, 1000);
+	pt_put_value(&fixture->bytes, PT_MODE_TSX, 1);
+	put_stretch(&fixture->bytes, 2000);
+	pt_put_value(&fixture->bytes, PT_OVF, 0);
+	put_stretch(&fixture->bytes, 3000);
+	begin(fixture, &config);
+	next(fixture);
+	assert_true(next(fixture)->context.in_tx);
+	assert_false(next(fixture)->context.in_tx);
 }
 
 static void a_snapshot_begins_at_its_first_psb(void **state)
 {
+	struct fixture *fixture = *state;
 	struct pt_config snapshot = config;
-	struct bench_queue bench = { .room = 0 };
-	struct pt_bytes bytes = { 0 };
-	struct pt_segment segment;
-	struct pt_walk walk;
 
 	snapshot.snapshot = true;
-	pt_put_bytes(&bytes, "\x81\xc9\x59", 3);
-	put_stretch(&bytes, 1000);
-	bench_queue_add(&bench, bytes.data, bytes.size, false);
-	pt_walk_init(&walk, &bench.queue, &snapshot, NULL, 0);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_int_equal(segment.from, 3);
-	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
-	bench_queue_free(&bench);
-	pt_bytes_free(&bytes);
+	pt_put_bytes(&fixture->bytes, "\x81\xc9\x59", 3);
+	put_stretch(&fixture->bytes, 1000);
+	begin(fixture, &snapshot);
+	assert_int_equal(next(fixture)->from, 3);
+	assert_end(fixture);
 }
 
 static void an_empty_queue_has_an_empty_segment(void **state)
 {
-	const struct aux_queue queue = { 0 };
-	struct pt_segment segment;
-	struct pt_walk walk;
+	struct fixture *fixture = *state;
+	const struct pt_segment *segment;
 
-	pt_walk_init(&walk, &queue, &config, NULL, 0);
-	assert_int_equal(pt_walk_next(&walk, &segment), 0);
-	assert_int_equal(segment.from, segment.to);
-	assert_int_equal(pt_walk_next(&walk, &segment), -PTVM_END);
+	pt_walk_init(&fixture->walk, &fixture->bench.queue, &config, NULL, 0);
+	segment = next(fixture);
+	assert_int_equal(segment->from, segment->to);
+	assert_end(fixture);
 }
 
 /* What the PSB+ says: tracing is enabled, there is a time. */
@@ -282,15 +286,16 @@ static void without_time_the_walk_leaps_from_context_to_context(void **state)
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(segments_cover_the_queue_from_psb_to_psb),
-		cmocka_unit_test(a_segment_begins_with_clock_and_context_of_the_former),
-		cmocka_unit_test(a_loss_begins_a_fresh_segment),
-		cmocka_unit_test(behind_a_bad_byte_the_walk_goes_on_at_the_next_psb),
-		cmocka_unit_test(a_psb_that_does_not_end_is_as_a_bad_byte),
-		cmocka_unit_test(an_overflow_ends_a_transaction),
-		cmocka_unit_test(a_snapshot_begins_at_its_first_psb),
-		cmocka_unit_test(an_empty_queue_has_an_empty_segment),
+		TEST(segments_cover_the_queue_from_psb_to_psb),
+		TEST(a_segment_begins_with_clock_and_context_of_the_former),
+		TEST(a_loss_begins_a_fresh_segment),
+		TEST(behind_a_bad_byte_the_walk_goes_on_at_the_next_psb),
+		TEST(a_psb_that_does_not_end_is_as_a_bad_byte),
+		TEST(an_overflow_ends_a_transaction),
+		TEST(a_snapshot_begins_at_its_first_psb),
+		TEST(an_empty_queue_has_an_empty_segment),
 		cmocka_unit_test(without_time_the_walk_leaps_from_context_to_context),
 	};
 
