@@ -143,8 +143,8 @@ static void check_clocks(const struct roots *roots, const struct vm_process *vm,
 					 " %u=%" PRId64 "%s", threads->items[i].index, clock.offset,
 					 vcpu_clock_is_unscaled(&clock) ? "" : " (scaled)");
 	check_add(list, name, text[0] ? CHECK_OK : CHECK_WARNING,
-		  "run as root with debugfs mounted; they are inferred from the trace without",
-		  "%s", text[0] ? text + 1 : "unknown");
+		  "run as root with debugfs mounted; else they are inferred from the trace", "%s",
+		  text[0] ? text + 1 : "unknown");
 }
 
 static void check_memory(const struct vm_process *vm, struct check_list *list)

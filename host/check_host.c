@@ -28,23 +28,23 @@ enum {
 static void check_cpu(const struct roots *roots, struct check_list *list)
 {
 	struct cpu_model cpu;
-	const char *errata = NULL;
+	const char *remedy = NULL;
 	enum check_verdict verdict = CHECK_OK;
 
 	cpu_model_read(roots, &cpu);
 	if (!cpu.is_intel) {
 		verdict = CHECK_BLOCKS;
-		errata = "Processor Trace is Intel's: record on an Intel CPU, Skylake or later";
+		remedy = "Processor Trace is Intel's: record on an Intel CPU, Skylake or later";
 	} else if (cpu_model_stops_pt_in_vmx(&cpu)) {
 		verdict = CHECK_BLOCKS;
-		errata = "Broadwell has no trace while KVM runs a guest: record on a later CPU";
+		remedy = "Broadwell has no trace while KVM runs a guest: record on a later CPU";
 	} else if (cpu_model_has_skz84(&cpu)) {
 		verdict = CHECK_WARNING;
-		errata =
+		remedy =
 			"erratum SKZ84, damaged TMA packets in guests: ptvm steps over them, other "
 			"decoders may not";
 	}
-	check_add(list, "cpu", verdict, errata, "%s, family %u model %u stepping %u%s", cpu.name,
+	check_add(list, "cpu", verdict, remedy, "%s, family %u model %u stepping %u%s", cpu.name,
 		  cpu.family, cpu.model, cpu.stepping, cpu.is_virtual ? ", itself virtual" : "");
 }
 
@@ -80,9 +80,8 @@ static void check_pmu(const struct roots *roots, struct check_list *list)
 		return;
 	}
 	check_add(list, "intel_pt", CHECK_BLOCKS,
-		  "record on a host whose CPU has Intel PT and whose firmware and hypervisor leave "
-		  "it "
-		  "to the kernel",
+		  "record on a host whose CPU has Intel PT and whose firmware and hypervisor "
+		  "leave it to the kernel",
 		  "%s", error.message);
 	check_add(list, "intel_pt caps", CHECK_WARNING, "known where there is intel_pt", "unknown");
 }
@@ -200,8 +199,7 @@ static void check_mlock(const struct roots *roots, const struct rights *rights,
 	else
 		check_add(list, name, CHECK_WARNING,
 			  "run as root, raise ulimit -l or kernel.perf_event_mlock_kb, or record "
-			  "with "
-			  "smaller buffers (-m)",
+			  "with smaller buffers (-m)",
 			  "%" PRId64 " MiB may be locked, %" PRId64 " MiB are wanted",
 			  limit_kib / 1024, wanted_kib / 1024);
 }
@@ -211,11 +209,11 @@ static void check_kcore(const struct roots *roots, struct check_list *list)
 	if (kernel_file_is_readable("%s/kcore", roots->proc))
 		check_add(list, "kcore", CHECK_OK, NULL, "%s/kcore is readable", roots->proc);
 	else
-		check_add(
-			list, "kcore", CHECK_WARNING,
-			"run as root, on a kernel with CONFIG_PROC_KCORE and without lockdown; the "
-			"host's kernel cannot be decoded without",
-			"%s/kcore is not readable", roots->proc);
+		check_add(list, "kcore", CHECK_WARNING,
+			  "run as root, on a kernel with CONFIG_PROC_KCORE and without lockdown; "
+			  "else "
+			  "the host's kernel cannot be decoded",
+			  "%s/kcore is not readable", roots->proc);
 }
 
 /*
@@ -246,9 +244,8 @@ static void check_symbols(const struct roots *roots, struct check_list *list)
 			  "%" PRId64 ", kernel symbols have addresses", restricted);
 	else
 		check_add(list, "kptr_restrict", CHECK_WARNING,
-			  "run as root with sysctl kernel.kptr_restrict=1 or 0; the host's kernel "
-			  "has "
-			  "no symbols without",
+			  "run as root with sysctl kernel.kptr_restrict=1 or 0; else the host's "
+			  "kernel has no symbols",
 			  "%" PRId64 ", %s", restricted,
 			  length > 0 ? "kernel symbols have no addresses"
 				     : "there are no kernel symbols");
@@ -280,8 +277,8 @@ static void check_debugfs(const struct roots *roots, struct check_list *list)
 			  roots->debugfs);
 	else
 		check_add(list, "debugfs", CHECK_WARNING,
-			  "mount -t debugfs none /sys/kernel/debug, as root with KVM loaded; TSC "
-			  "offsets are inferred without",
+			  "mount -t debugfs none /sys/kernel/debug, as root with KVM loaded; else "
+			  "TSC offsets are inferred",
 			  "no %s/kvm", roots->debugfs);
 }
 
@@ -291,11 +288,11 @@ static void check_tracefs(const struct roots *roots, struct check_list *list)
 	    kernel_file_is_readable("%s/tracing/events/kvm", roots->debugfs))
 		check_add(list, "tracefs", CHECK_OK, NULL, "tracepoints kvm:*");
 	else
-		check_add(list, "tracefs", CHECK_WARNING,
-			  "mount -t tracefs none /sys/kernel/tracing, as root with KVM loaded; "
-			  "reasons "
-			  "of exits are not recorded without",
-			  "no tracepoints kvm:*");
+		check_add(
+			list, "tracefs", CHECK_WARNING,
+			"mount -t tracefs none /sys/kernel/tracing, as root with KVM loaded; else "
+			"reasons of exits are not recorded",
+			"no tracepoints kvm:*");
 }
 
 static void check_disk(const char *directory, struct check_list *list)

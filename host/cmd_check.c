@@ -33,7 +33,7 @@ static int parse_options(struct check_args *args, int argc, char **argv, struct 
 		.usage = "ptvm check [OPTION]...",
 		.summary =
 			"Say whether this host can trace its guests, item by item, and what to do "
-			"where not.",
+			"if not.",
 		.rows = rows,
 	};
 	int r = options_parse(&options, argc, argv, stdout, error);

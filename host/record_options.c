@@ -294,8 +294,7 @@ int record_options_parse(int argc, char **argv, struct record_options *ret,
 		  .missing = "", .call = on_snapshot },
 		{ 0, "aux-sample", OPT_CALL, o, "SIZE",
 		  "keep only samples of the trace: what led to each exit with --kvm-events, else "
-		  "to "
-		  "each millisecond (default: 4K)",
+		  "to each millisecond (default: 4K)",
 		  .missing = "", .call = on_aux_sample },
 		{ 0, "via", OPT_STRING, &o->via, "WAY",
 		  "how the guest's kernel is copied, see ptvm-guest(1); none: not at all" },

@@ -148,6 +148,7 @@ static int write_start(struct recorder *recorder, struct ptvm_error *error)
 {
 	const struct tracer_choice *choice = &recorder->plan.choice;
 	_cleanup_free_ struct start_id *ids = NULL;
+	_cleanup_free_ struct start_guest *guests = NULL;
 	struct recording_start start = { .pmu = &recorder->plan.pmu,
 					 .is_snapshot = recorder->options->is_snapshot,
 					 .is_per_thread = choice->is_per_thread,
@@ -156,20 +157,18 @@ static int write_start(struct recorder *recorder, struct ptvm_error *error)
 	int r;
 
 	ids = all_ids(recorder, &start.id_count);
-	if (!ids)
+	guests = list_guests(recorder, &start.guest_count);
+	if (!ids || !guests)
 		return -PTVM_NO_MEMORY;
 	start.ids = ids;
+	start.guests = guests;
 	set_clock(recorder, &start);
 	r = process_list_make(recorder->roots, choice->tids, choice->tid_count, &processes);
 	start.pids = processes.items;
 	start.pid_count = processes.count;
-	start.guests = list_guests(recorder, &start.guest_count);
-	if (!r && !start.guests)
-		r = -PTVM_NO_MEMORY;
 	if (!r)
 		r = recording_start_write(recorder->roots, &start, &recorder->out, error);
 	process_list_free(&processes);
-	free((void *)(uintptr_t)start.guests);
 	return r;
 }
 
