@@ -257,6 +257,27 @@ static bool has_site(const struct code *code, const struct block *block)
 	return false;
 }
 
+/* Whether `ip` is in an instruction of a kernel's module, not at its beginning, if what is between
+ * it and the symbol before is code. Nobody goes there: it is other code than that. */
+static bool is_astray(struct code *code, const struct code_space *space, uint64_t ip,
+		      uint64_t time_ns)
+{
+	struct symbol_view symbol;
+	struct draft draft;
+	struct insn insn;
+	uint64_t at;
+
+	if (!space->machine || space->pid >= 0 || space->bits != 64 ||
+	    !machine_module(space->machine, ip, time_ns))
+		return false;
+	machine_symbol(space->machine, -1, ip, time_ns, &symbol);
+	draft_begin(&draft, 0, UINT64_MAX);
+	for (at = ip - symbol.offset; at < ip; at = insn_next(&insn))
+		if (read_insn(code, space, at, time_ns, &draft, &insn))
+			return false;
+	return at > ip;
+}
+
 static struct block *build(struct code *code, struct code_space *space, uint64_t ip,
 			   uint64_t time_ns)
 {
@@ -279,7 +300,8 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 	block->end = (uint8_t)end;
 	block->next = next;
 	block->space = space;
-	block->patched = has_site(code, block);
+	block->astray = is_astray(code, space, ip, time_ns);
+	block->patched = block->astray || has_site(code, block);
 	if (end == BLOCK_CONDITIONAL)
 		block->target = draft.insns[draft.count - 1].target;
 	return block;

@@ -39,6 +39,7 @@ struct block {
 	uint8_t end;  /* enum block_end */
 	bool timed;   /* from_ns, to_ns are limits */
 	bool patched; /* has a jump label that was found changed: nothing points to it */
+	bool astray;  /* begins inside of an instruction of a module: nor to this */
 	const struct insn *insns;
 	const uint64_t *pushes; /* return addresses of the calls in it, in order */
 

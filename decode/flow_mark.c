@@ -22,11 +22,13 @@ void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
 		      const struct flow_patches *patches)
 {
 	struct pt_flow *flow = run->flow;
+	struct replaced_modules replaced = flow->replaced;
 	uint64_t work = flow->patches.work;
 	bool is_informed = flow->is_informed;
 
 	*flow = mark->flow;
 	flow->is_informed = is_informed;
+	flow->replaced = replaced;
 	memcpy(flow->patches.items, patches->items, sizeof(patches->items));
 	flow->patches.count = patches->count;
 	flow->patches.work = work;

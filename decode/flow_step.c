@@ -86,13 +86,12 @@ static int32_t present_pid(const struct pt_flow *flow)
 
 	if (where->pid >= 0 || !where->switch_count)
 		return where->pid;
-	time_ns = time_conv_ns(&flow->config->conv, flow->clock.now);
+	time_ns = flow_ns(flow);
 	settled = switches_settled(where->switches, where->switch_count, time_ns);
 	return settled ? where->switches[settled - 1].pid : -1;
 }
 
-/* The address space of the code at `ip` now. */
-static struct code_space *present_space(struct pt_flow *flow, uint64_t ip)
+struct code_space *flow_space(struct pt_flow *flow, uint64_t ip)
 {
 	const struct machines *machines = flow->where.code->machines;
 	struct machine *machine = machines->host;
@@ -111,7 +110,7 @@ bool flow_knows_block(struct pt_flow *flow)
 
 	if (flow->block || flow->state != FLOW_RUNNING)
 		return flow->block;
-	space = present_space(flow, flow->ip);
+	space = flow_space(flow, flow->ip);
 	flow->block = space ? block_known(space, flow->ip) : NULL;
 	return flow->block;
 }
@@ -120,8 +119,8 @@ bool flow_knows_block(struct pt_flow *flow)
 static bool look_up(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
-	uint64_t time_ns = time_conv_ns(&flow->config->conv, flow->clock.now);
-	struct code_space *space = present_space(flow, flow->ip);
+	uint64_t time_ns = flow_ns(flow);
+	struct code_space *space = flow_space(flow, flow->ip);
 
 	flow->block = space ? block_get(flow->where.code, space, flow->ip, time_ns) : NULL;
 	if (flow->block && flow->patches.count && (flow->block->patched || flow->is_trial))
@@ -130,6 +129,8 @@ static bool look_up(struct flow_run *run)
 		flow_gap(run, GAP_NO_MEMORY, flow->ip);
 		return false;
 	}
+	if (flow->block->astray)
+		replaced_module_note_astray(flow);
 	if (!flow->block->count || replaced_module_has(flow, flow->block)) {
 		flow_gap(run, GAP_NO_CODE, flow->ip);
 		return false;

@@ -9,6 +9,12 @@ struct flow_run {
 	struct flow_batch *batch;
 };
 
+/** The present time in ns of perf's clock. */
+static inline uint64_t flow_ns(const struct pt_flow *flow)
+{
+	return time_conv_ns(&flow->config->conv, flow->clock.now);
+}
+
 /** Append an item; there is room (FLOW_MARGIN). */
 static inline struct flow_item *flow_add(struct flow_run *run, enum flow_kind kind, uint64_t value)
 {
@@ -92,6 +98,9 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip);
 
 /** Tracing is (again) at `ip`. */
 void flow_begin_at(struct flow_run *run, uint64_t ip);
+
+/** The address space of the code at `ip` now; NULL when memory is out. */
+struct code_space *flow_space(struct pt_flow *flow, uint64_t ip);
 
 /**
  * Make sure that `block` is the one at `ip`, from the cache if need be. False where it is not

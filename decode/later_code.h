@@ -1,8 +1,19 @@
-/* What a later copy of a kernel's memory has in places where an earlier one has other bytes. */
+/* What a later copy of a kernel's memory has in places where an earlier one has other bytes. Either
+ * single instructions were patched, or all was replaced, as where a module came to the place of
+ * another one. */
 #pragma once
+
+#include <stdbool.h>
 
 #include "decode/base/bytes.h"
 #include "decode/image.h"
+
+/** Pages whose code was replaced. */
+struct later_range {
+	uint64_t start, end;
+	uint64_t since; /* ns of perf's clock: from then on it is that of the later copy;
+			 * UINT64_MAX: not known to have been at any time */
+};
 
 struct later_code {
 	struct image image; /* pages that are not as in the earlier copy */
@@ -12,6 +23,10 @@ struct later_code {
 		} * items; /* that differ, by address; does not overlap */
 		size_t count, room;
 	} changes;
+	struct {
+		struct later_range *items; /* by address; does not overlap */
+		size_t count, room;
+	} ranges;
 };
 
 /**
@@ -23,9 +38,12 @@ struct later_code {
 int later_code_add(struct later_code *later, uint64_t address, const uint8_t *before,
 		   struct bytes after);
 
-/** The bytes of the later copy from `address` on, if some of the first `size` differ; no bytes
- * where they do not. */
+/** The bytes of the later copy from `address` on, if some of the first `size` differ and it is not
+ * in one of the ranges; no bytes otherwise. */
 struct bytes later_code_find(const struct later_code *later, uint64_t address, size_t size);
+
+/** The first range that ends behind `address`; NULL: none does. */
+struct later_range *later_code_range(const struct later_code *later, uint64_t address);
 
 /** Free the lists; accepts zeroes. */
 void later_code_free(struct later_code *later);

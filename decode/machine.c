@@ -300,15 +300,50 @@ static uint64_t known_time(const struct machine *machine, uint64_t time_ns)
 	return machine->is_timeless ? UINT64_MAX - 1 : time_ns;
 }
 
+/* Whether code was replaced by that of the later copy at this time. */
+static bool is_later(const struct machine *machine, uint64_t address, uint64_t time_ns)
+{
+	const struct later_range *range = later_code_range(&machine->later, address);
+
+	return range && range->start <= address && time_ns >= range->since;
+}
+
+/* What holds in a range of code that is replaced, or up to it, does not hold before or after. */
+static void limit_view(const struct later_range *range, uint64_t address, uint64_t time_ns,
+		       struct code_view *view)
+{
+	uint64_t border = range->start > address ? range->start : range->end;
+
+	if (view->left > border - address)
+		view->left = border - address;
+	if (range->start > address)
+		return;
+	if (time_ns < range->since && view->to > range->since)
+		view->to = range->since;
+	if (time_ns >= range->since && view->from < range->since)
+		view->from = range->since;
+}
+
 static int kernel_code(const struct machine *machine, uint64_t address, uint64_t time_ns,
 		       struct code_view *ret)
 {
+	const struct later_range *range = later_code_range(&machine->later, address);
+	const struct image *image =
+		is_later(machine, address, time_ns) ? &machine->later.image : &machine->image;
 	struct text_view view;
 
-	if (text_pokes_find(&machine->pokes, &machine->image, address, time_ns, &view))
+	if (text_pokes_find(&machine->pokes, image, address, time_ns, &view))
 		return -PTVM_NO_CODE;
 	*ret = (struct code_view){ view.data, view.left, view.from, view.to };
+	if (range)
+		limit_view(range, address, time_ns, ret);
 	return 0;
+}
+
+struct later_range *machine_replaced(struct machine *machine, size_t *ret_count)
+{
+	*ret_count = machine->later.ranges.count;
+	return machine->later.ranges.items;
 }
 
 bool machine_has_later_code(const struct machine *machine)
@@ -378,6 +413,21 @@ int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_
 	return r;
 }
 
+/* Names belong to the code that was copied with them. */
+static const struct symbol *find_symbol(const struct machine *machine, uint64_t address,
+					uint64_t time_ns)
+{
+	return is_later(machine, address, time_ns) ? NULL
+						   : symbols_find(&machine->symbols, address);
+}
+
+const char *machine_module(const struct machine *machine, uint64_t address, uint64_t time_ns)
+{
+	const struct symbol *symbol = find_symbol(machine, address, known_time(machine, time_ns));
+
+	return symbol ? symbol->module : NULL;
+}
+
 static void kernel_symbol(const struct machine *machine, uint64_t address, uint64_t time_ns,
 			  struct symbol_view *ret)
 {
@@ -391,7 +441,7 @@ static void kernel_symbol(const struct machine *machine, uint64_t address, uint6
 	range = find_range(&machine->maps, address, time_ns);
 	if (range)
 		ret->dso = range->name;
-	symbol = symbols_find(&machine->symbols, address);
+	symbol = find_symbol(machine, address, time_ns);
 	if (!symbol)
 		return;
 	ret->name = symbol->name;

@@ -118,6 +118,15 @@ bool machine_has_later_code(const struct machine *machine);
 struct bytes machine_later_code(const struct machine *machine, uint64_t address, size_t size,
 				uint64_t time_ns);
 
+struct later_range;
+
+/** Where the code of a kernel was replaced by what a later copy has, by address. Since when is for
+ * the caller to find out and set, before others ask for code. */
+struct later_range *machine_replaced(struct machine *machine, size_t *ret_count);
+
+/** The module that a kernel's address belongs to, as "[kvm]"; NULL: none that is known. */
+const char *machine_module(const struct machine *machine, uint64_t address, uint64_t time_ns);
+
 struct label_table;
 
 /** The kernel's own table of jump labels; NULL where it is not among what is known of its memory.

@@ -8,6 +8,7 @@
 #include "decode/flow_step.h"
 #include "decode/patch_inference.h"
 #include "decode/patch_search.h"
+#include "decode/replaced_module.h"
 
 /* In perf's words (its decoder's error messages), so that scripts which look for them go on
  * working. */
@@ -546,6 +547,8 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 			return 0;
 		addresses = flow->addresses;
 		r = flow_next(&run);
+		if (flow->replaced.doubt.name && replaced_module_apply(&run, &mark))
+			continue;
 		if (flow->disagrees &&
 		    (patch_inference_apply(&run, &mark) || patch_search(&run, &mark)))
 			continue;

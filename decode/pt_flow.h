@@ -91,6 +91,7 @@ struct flow_batch {
 struct patch_inference;
 struct patch_candidates;
 struct mismatch_log;
+struct module_doubts;
 
 /** Where the flow finds code: shared read-only knowledge, and its thread's own cache. */
 struct flow_code {
@@ -102,6 +103,7 @@ struct flow_code {
 	struct patch_inference *inference;   /* of all queues; NULL: none */
 	struct patch_candidates *candidates; /* where what may explain a mismatch is gathered;
 					      * NULL: it is patched */
+	struct module_doubts *doubts;        /* for modules that were replaced; NULL: none are */
 	struct mismatch_log *log;            /* where mismatches are noted; NULL: nowhere */
 };
 
@@ -127,12 +129,12 @@ enum { REPLACED_MODULES = 4 };
 /** Modules that may have been replaced since they were copied (replaced_module.h). */
 struct replaced_modules {
 	uint32_t count;
-	bool any; /* of them is known to have been */
+	bool any; /* of them was */
 	struct replaced_module {
-		const struct machine *machine;
-		const char *name;
-		uint32_t proofs;
-	} items[REPLACED_MODULES];
+		struct machine *machine;
+		const char *name;         /* NULL: none */
+		uint64_t since_ns;        /* perf's clock: not to be believed from then on */
+	} items[REPLACED_MODULES], doubt; /* `doubt`: one that was not asked about yet */
 };
 
 enum flow_state {

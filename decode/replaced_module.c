@@ -2,72 +2,124 @@
 
 #include <string.h>
 
+#include "decode/base/vec.h"
+#include "decode/code_visits.h"
 #include "decode/flow_patch.h"
-#include "decode/machine_parts.h"
 #include "decode/odd_branch.h"
 
+void module_doubts_init(struct module_doubts *doubts, const struct patch_inference *sources)
+{
+	*doubts = (struct module_doubts){ .sources = sources };
+	(void)pthread_mutex_init(&doubts->lock, NULL);
+}
+
+void module_doubts_free(struct module_doubts *doubts)
+{
+	if (!doubts->sources)
+		return;
+	vec_free(&doubts->modules);
+	(void)pthread_mutex_destroy(&doubts->lock);
+}
+
+static bool is_module(const struct replaced_module *item, const struct machine *machine,
+		      const char *name)
+{
+	return item->machine == machine && !strcmp(item->name, name);
+}
+
+/* Since when a module is not to be believed. Each is asked once, whoever asks. */
+static uint64_t ask(struct module_doubts *doubts, struct machine *machine, const char *name)
+{
+	struct replaced_module module = { machine, name, UINT64_MAX };
+	size_t i = 0;
+
+	(void)pthread_mutex_lock(&doubts->lock);
+	while (i < doubts->modules.count && !is_module(&doubts->modules.items[i], machine, name))
+		i++;
+	if (i < doubts->modules.count) {
+		module = doubts->modules.items[i];
+	} else {
+		module.since_ns = code_visits_until(doubts->sources, machine, name);
+		(void)vec_push(&doubts->modules, module);
+	}
+	(void)pthread_mutex_unlock(&doubts->lock);
+	return module.since_ns;
+}
+
+static const struct replaced_module *find(const struct replaced_modules *modules,
+					  const struct machine *machine, const char *name)
+{
+	for (uint32_t i = 0; i < modules->count; i++)
+		if (is_module(&modules->items[i], machine, name))
+			return &modules->items[i];
+	return NULL;
+}
+
+/* The module of an address in the machine of the present block; NULL where there are none that one
+ * could doubt. */
+static const char *module_at(const struct pt_flow *flow, uint64_t ip)
+{
+	if (!flow->block || flow->is_trial || !flow->where.doubts ||
+	    !flow_patch_is_possible(flow->block))
+		return NULL;
+	return machine_module(flow->block->space->machine, ip, flow_ns(flow));
+}
+
+void replaced_module_note_astray(struct pt_flow *flow)
+{
+	const char *name = module_at(flow, flow->block->ip);
+
+	if (name)
+		flow->replaced.doubt =
+			(struct replaced_module){ flow->block->space->machine, name, UINT64_MAX };
+}
+
 /* An interrupt, too, may return into the middle of a function, and a jump label of a module that is
- * still there be what disagrees: hardly ever that often. */
-enum { PROOFS = 2 };
-
-/* The name of the module at `ip`; NULL: it is in none. */
-static const char *module_at(const struct machine *machine, uint64_t ip)
-{
-	const struct symbol *symbol = symbols_find(&machine->symbols, ip);
-
-	return symbol ? symbol->module : NULL;
-}
-
-static bool is_same(const char *a, const char *b)
-{
-	return a && b && !strcmp(a, b);
-}
-
-/* Whether what disagrees follows from an address in the same module that is none to go to. */
-static bool is_proof(const struct pt_flow *flow, struct machine *machine, const char *module)
-{
-	uint64_t time_ns = time_conv_ns(&flow->config->conv, flow->clock.now);
-
-	return is_same(module_at(machine, flow->told_ip), module) &&
-	       odd_branch_needs_interrupt(machine, flow->told_ip, time_ns);
-}
-
+ * still there be what disagrees: that is no more than a reason to ask. */
 void replaced_module_note(struct pt_flow *flow)
 {
-	struct replaced_modules *modules = &flow->replaced;
+	const char *name = flow->block ? module_at(flow, flow->block->ip) : NULL;
+	const char *told = name ? module_at(flow, flow->told_ip) : NULL;
 	struct machine *machine;
-	const char *module;
-	unsigned i = 0;
 
-	if (!flow->block || flow->is_trial || flow->where.log || flow->where.candidates ||
-	    !flow_patch_is_possible(flow->block))
+	if (!told || strcmp(name, told))
 		return;
 	machine = flow->block->space->machine;
-	module = module_at(machine, flow->block->ip);
-	if (!module || !is_proof(flow, machine, module))
-		return;
-	while (i < modules->count &&
-	       (modules->items[i].machine != machine || !is_same(modules->items[i].name, module)))
-		i++;
-	if (i == REPLACED_MODULES)
-		return;
-	if (i == modules->count)
-		modules->items[modules->count++] =
-			(struct replaced_module){ .machine = machine, .name = module };
-	modules->any |= ++modules->items[i].proofs >= PROOFS;
+	if (odd_branch_needs_interrupt(machine, flow->told_ip, flow_ns(flow)))
+		flow->replaced.doubt = (struct replaced_module){ machine, name, UINT64_MAX };
+}
+
+bool replaced_module_apply(struct flow_run *run, const struct flow_mark *mark)
+{
+	struct pt_flow *flow = run->flow;
+	struct replaced_module module = flow->replaced.doubt;
+	struct replaced_modules *modules = &flow->replaced;
+	struct flow_patches patches;
+
+	modules->doubt.name = NULL;
+	if (!module.name || modules->count == REPLACED_MODULES ||
+	    find(modules, module.machine, module.name))
+		return false;
+	module.since_ns = ask(flow->where.doubts, module.machine, module.name);
+	modules->items[modules->count++] = module;
+	modules->any |= module.since_ns != UINT64_MAX;
+	if (flow_ns(flow) < module.since_ns)
+		return false;
+	flow->disagrees = false;
+	patches = flow->patches;
+	flow_mark_return(run, mark, &patches);
+	return true;
 }
 
 bool replaced_module_has(const struct pt_flow *flow, const struct block *block)
 {
-	const struct replaced_modules *modules = &flow->replaced;
-	const char *module;
+	uint64_t time_ns = flow_ns(flow);
+	const struct replaced_module *module;
+	const char *name;
 
-	if (!modules->any || !flow_patch_is_possible(block))
+	if (!flow->replaced.any || !flow_patch_is_possible(block))
 		return false;
-	module = module_at(block->space->machine, block->ip);
-	for (unsigned i = 0; i < modules->count; i++)
-		if (modules->items[i].machine == block->space->machine &&
-		    is_same(modules->items[i].name, module))
-			return modules->items[i].proofs >= PROOFS;
-	return false;
+	name = machine_module(block->space->machine, block->ip, time_ns);
+	module = name ? find(&flow->replaced, block->space->machine, name) : NULL;
+	return module && time_ns >= module->since_ns;
 }

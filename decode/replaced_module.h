@@ -1,13 +1,42 @@
 /* Modules of a kernel that are not what was copied any more: they were unloaded, and others came to
- * where they were. Packets tell it where a branch leads into the middle of a function and what
- * follows disagrees. From then on a flow has no code for such a module, to the end of its segment:
- * better a gap than instructions that never ran. Internal to the flow. */
+ * where they were, of which there is no copy. Packets tell it where a branch leads into the middle
+ * of an instruction, or of a function if what follows disagrees. Then all queues are asked since
+ * when (code_visits.h), and from there on a flow has no code for such a module: better a gap than
+ * instructions that never ran. */
 #pragma once
 
-#include "decode/pt_flow.h"
+#include <pthread.h>
 
-/** Packets and code disagree in flow->block: was a module replaced? */
+#include "decode/flow_mark.h"
+#include "decode/patch_inference.h"
+
+/** What was asked already, for all flows. */
+struct module_doubts {
+	const struct patch_inference *sources;
+	pthread_mutex_t lock;
+	struct {
+		struct replaced_module *items;
+		size_t count, room;
+	} modules;
+};
+
+/** Begin without any; `sources` is borrowed. */
+void module_doubts_init(struct module_doubts *doubts, const struct patch_inference *sources);
+
+/** Free everything; accepts zeroes. */
+void module_doubts_free(struct module_doubts *doubts);
+
+/** flow->block begins inside of an instruction: its module may have been replaced. */
+void replaced_module_note_astray(struct pt_flow *flow);
+
+/** Packets and code disagree in flow->block: may its module have been replaced? */
 void replaced_module_note(struct pt_flow *flow);
 
-/** Whether the code of a block is not to be believed. */
+/**
+ * What was noted is asked: if the module was replaced, go back to the mark and do not believe it
+ * any more. Returns false, and does nothing, otherwise.
+ */
+bool replaced_module_apply(struct flow_run *run, const struct flow_mark *mark);
+
+/** Whether the code of a block is not to be believed now. */
 bool replaced_module_has(const struct pt_flow *flow, const struct block *block);

@@ -6,6 +6,7 @@
 
 #include "decode/aux_pages.h"
 #include "decode/base/error.h"
+#include "decode/code_visits.h"
 #include "decode/pt_offset_learn.h"
 #include "decode/trace_index.h"
 
@@ -409,6 +410,7 @@ static int init_lane(struct team *team, struct lane *lane, const struct aux_queu
 			sideband_switches(print->sideband, queue->cpu, &lane->where.switch_count);
 	printer_init(&lane->printer, print, queue, &lane->where);
 	lane->where.inference = &team->inference;
+	lane->where.doubts = &team->doubts;
 	return patch_inference_add(&team->inference, queue, &lane->where);
 }
 
@@ -455,6 +457,7 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 	    pt_offsets_learn(queues, count, print->pt, &print->mapping, &offsets))
 		return -PTVM_NO_MEMORY;
 	patch_inference_init(&team->inference, print->pt, print->machines, &offsets);
+	module_doubts_init(&team->doubts, &team->inference);
 	for (size_t i = 0; i < count; i++) {
 		struct lane *lane = &team->lanes[team->lane_count];
 
@@ -466,6 +469,7 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 			return -PTVM_NO_MEMORY;
 	}
 	share_memory(team);
+	code_visits_settle(&team->inference);
 	return 0;
 }
 
@@ -481,6 +485,7 @@ void team_free(struct team *team)
 	free(team->lanes);
 	chunk_list_free(&team->chunks);
 	timeline_free(&team->timeline);
+	module_doubts_free(&team->doubts);
 	patch_inference_free(&team->inference);
 	pthread_cond_destroy(&team->work);
 	pthread_mutex_destroy(&team->lock);

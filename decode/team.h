@@ -10,6 +10,7 @@
 #include "decode/job.h"
 #include "decode/label_list.h"
 #include "decode/patch_inference.h"
+#include "decode/replaced_module.h"
 #include "decode/timed_walk.h"
 #include "decode/timeline.h"
 
@@ -51,6 +52,7 @@ struct team {
 	uint64_t gaps[GAP_KINDS], insns, corrections, translated;
 	struct label_list labels;
 	struct patch_inference inference;
+	struct module_doubts doubts;
 };
 
 /** What came of it. */

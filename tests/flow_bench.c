@@ -6,8 +6,10 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/vec.h"
+#include "decode/code_visits.h"
 #include "decode/machine_parts.h"
 #include "decode/patch_search.h"
+#include "decode/replaced_module.h"
 
 const struct pt_config bench_skylake_x = { .tsc = true,
 					   .mtc = true,
@@ -172,17 +174,17 @@ static void decode_segment(const struct pt_segment *segment, const struct pt_con
 }
 
 static void decode(const struct aux_queue *queue, const struct pt_config *config,
-		   const struct machines *machines, uint64_t min_size,
-		   struct patch_candidates *candidates, struct bench_list *ret)
+		   const struct machines *machines, uint64_t min_size, struct flow_code where,
+		   struct bench_list *ret)
 {
 	struct flow_batch *batch = malloc(sizeof(*batch));
 	struct pt_segment segment;
 	struct pt_walk walk;
 	struct code code;
-	struct flow_code where = { .code = &code, .pid = 0, .candidates = candidates };
 
 	if (!batch)
 		abort();
+	where.code = &code;
 	if (ret)
 		*ret = (struct bench_list){ 0 };
 	code_init(&code, machines);
@@ -244,7 +246,19 @@ void bench_count(const struct aux_queue *queue, const struct pt_config *config,
 void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
 		  const struct machines *machines, uint64_t min_size, struct bench_list *ret)
 {
-	decode(queue, config, machines, min_size, NULL, ret);
+	const struct pt_offsets offsets = { 0 };
+	const struct flow_code where = { .pid = 0 };
+	struct patch_inference sources;
+	struct module_doubts doubts;
+
+	patch_inference_init(&sources, config, machines, &offsets);
+	if (patch_inference_add(&sources, queue, &where))
+		abort();
+	code_visits_settle(&sources);
+	module_doubts_init(&doubts, &sources);
+	decode(queue, config, machines, min_size, (struct flow_code){ .doubts = &doubts }, ret);
+	module_doubts_free(&doubts);
+	patch_inference_free(&sources);
 }
 
 void bench_decode_as_copied(const struct aux_queue *queue, const struct pt_config *config,
@@ -253,7 +267,8 @@ void bench_decode_as_copied(const struct aux_queue *queue, const struct pt_confi
 {
 	struct patch_candidates candidates = { .asked = PATCH_ASKED_MAX };
 
-	decode(queue, config, machines, min_size, &candidates, ret);
+	decode(queue, config, machines, min_size, (struct flow_code){ .candidates = &candidates },
+	       ret);
 }
 
 void bench_list_free(struct bench_list *list)

@@ -33,6 +33,12 @@ static unsigned look_around(struct machine *machine)
 	}
 	for (size_t i = 0; i < machine->later.changes.count; i++)
 		sum += look_at(machine, machine->later.changes.items[i].start);
+	for (size_t i = 0; i < machine->later.ranges.count; i++) {
+		machine->later.ranges.items[i].since = 0;
+		sum += look_at(machine, machine->later.ranges.items[i].start - 1);
+		sum += look_at(machine, machine->later.ranges.items[i].start);
+		sum += look_at(machine, machine->later.ranges.items[i].end - 1);
+	}
 	for (size_t i = 0; i < machine->symbols.count; i++)
 		sum += look_at(machine, machine->symbols.items[i].start);
 	(void)machine_labels(machine);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "decode/machine_parts.h"
 #include "tests/flow_bench.h"
 
 enum { KERNEL = 0x81000000 };
@@ -199,6 +200,29 @@ static void a_jump_label_has_another_form(void **state)
 	assert_int_equal(block->insns[1].class, INSN_PLAIN);
 }
 
+static void what_begins_inside_of_an_instruction_of_a_module_is_astray(void **state)
+{
+	/* nopl 0(rax, rax); ret */
+	static const uint8_t bytes[] = { 0x0f, 0x1f, 0x44, 0, 0, 0xc3 };
+	const uint64_t module = 0xffffffffc0200000, kernel = 0xffffffff81000000;
+	struct fixture *fixture = *state;
+	struct machine *host = fixture->machines.host;
+	struct symbol symbol = { .start = module, .name = "function", .module = "[a]" };
+
+	assert_int_equal(symbols_add(&host->symbols, &symbol), 0);
+	assert_true(bench_add_function(host, kernel));
+	assert_false(block_of(fixture, module, bytes, sizeof(bytes))->astray);
+	for (unsigned i = 1; i < sizeof(bytes); i++) {
+		struct block *block =
+			block_get(&fixture->code, fixture->code.spaces, module + i, 0);
+
+		assert_int_equal(block->astray, i < 5);
+		assert_int_equal(block->patched, i < 5);
+	}
+	assert_false(block_of(fixture, kernel, bytes, sizeof(bytes))->astray);
+	assert_false(block_get(&fixture->code, fixture->code.spaces, kernel + 3, 0)->astray);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -213,6 +237,7 @@ int main(void)
 		TEST(an_instruction_in_two_pieces_of_code_is_whole),
 		TEST(a_guest_that_is_not_known_has_no_code),
 		TEST(a_jump_label_has_another_form),
+		TEST(what_begins_inside_of_an_instruction_of_a_module_is_astray),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

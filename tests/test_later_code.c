@@ -74,12 +74,48 @@ static void pages_may_lie_apart(void **state)
 	later_code_free(&fixture.later);
 }
 
+/* Add a page where [from, to) differs. */
+static void add_page(struct fixture *fixture, unsigned number, unsigned from, unsigned to)
+{
+	static uint8_t pages[8][SIZE];
+
+	memset(pages[number], 0, SIZE);
+	memset(pages[number] + from, 1, to - from);
+	assert_int_equal(later_code_add(&fixture->later, base + number * SIZE, fixture->before,
+					(struct bytes){ pages[number], SIZE }),
+			 0);
+}
+
+static void code_that_was_replaced_is_not_what_a_kernel_patches(void **state)
+{
+	struct fixture fixture = { 0 };
+	const struct later_range *range;
+
+	add_page(&fixture, 0, 10, 15);
+	add_page(&fixture, 1, 100, 170);
+	add_page(&fixture, 2, 0, 64);
+	add_page(&fixture, 4, 200, SIZE);
+	add_page(&fixture, 5, 0, 10); /* goes on with what is changed before it */
+	add_page(&fixture, 6, 0, 63);
+	assert_int_equal(fixture.later.ranges.count, 2);
+	range = later_code_range(&fixture.later, base);
+	assert_true(range->start == base + SIZE && range->end == base + 3 * SIZE);
+	assert_true(range->since == UINT64_MAX);
+	range = later_code_range(&fixture.later, range->end);
+	assert_true(range->start == base + 5 * SIZE && range->end == base + 6 * SIZE);
+	assert_null(later_code_range(&fixture.later, range->end));
+	assert_int_equal(later_code_find(&fixture.later, base + 12, 5).size, SIZE - 12);
+	assert_int_equal(later_code_find(&fixture.later, base + SIZE + 120, 5).size, 0);
+	later_code_free(&fixture.later);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_as_before_is_not_kept),
 		cmocka_unit_test(a_change_is_found_where_it_overlaps),
 		cmocka_unit_test(pages_may_lie_apart),
+		cmocka_unit_test(code_that_was_replaced_is_not_what_a_kernel_patches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "decode/later_code.h"
 #include "decode/perf_record.h"
 #include "tests/elf_make.h"
 
@@ -313,6 +314,44 @@ static void what_a_later_copy_has_otherwise_is_known(void **state)
 	assert_int_equal(machine_later_code(host, TEXT + 100, 3, 200).size, 0);
 }
 
+static void what_was_replaced_is_what_a_later_copy_has_from_then_on(void **state)
+{
+	enum { PAGE = 4096 };
+	static uint8_t pages[2 * PAGE], kcore[3 * PAGE];
+	const struct elf_make_segment segment = { TEXT, pages, 2 * PAGE };
+	struct fixture *fixture = *state;
+	struct later_range *range;
+	struct code_view view;
+	struct machine *host;
+	size_t count;
+
+	write_kernel(fixture, "kcore_dir", 'k');
+	memset(pages, 'e', sizeof(pages));
+	write_file(fixture, "kcore_dir/kcore", kcore, elf_make(&segment, 1, kcore));
+	write_text(fixture, "kcore_dir/kallsyms",
+		   "ffffffff81000000 T _text\n"
+		   "ffffffff81001000 t old_function\t[old]\n");
+	memset(pages + PAGE, 'l', PAGE);
+	write_file(fixture, "data.ptvm-kcore", kcore, elf_make(&segment, 1, kcore));
+	load(fixture);
+	host = fixture->machines.host;
+	range = machine_replaced(host, &count);
+	assert_int_equal(count, 1);
+	assert_true(range->start == TEXT + PAGE && range->end == TEXT + 2 * PAGE);
+	assert_string_equal(code(host, 1, TEXT + PAGE, 50), "e..4096");
+	range->since = 50;
+	assert_string_equal(code(host, 1, TEXT, 50), "e..4096");
+	assert_string_equal(code(host, 1, TEXT + PAGE, 49), "e..4096");
+	assert_string_equal(code(host, 1, TEXT + PAGE, 50), "l..4096");
+	assert_int_equal(machine_code(host, 1, TEXT + PAGE, 49, &view), 0);
+	assert_true(view.from == 0 && view.to == 50);
+	assert_int_equal(machine_code(host, 1, TEXT + PAGE, 70, &view), 0);
+	assert_true(view.from == 50 && view.to == UINT64_MAX);
+	assert_string_equal(machine_module(host, TEXT + PAGE + 5, 49), "[old]");
+	assert_null(machine_module(host, TEXT + PAGE + 5, 50));
+	assert_string_equal(symbol(host, 1, TEXT + PAGE + 5, 50), "?+0x0 ([kernel.kallsyms])");
+}
+
 static void a_default_guest_is_given_by_its_kallsyms(void **state)
 {
 	struct fixture *fixture = *state;
@@ -601,6 +640,7 @@ int main(void)
 		with_fixture(kernel_and_modules_come_from_kcore_and_kallsyms),
 		with_fixture(code_that_came_later_fills_gaps_only),
 		with_fixture(what_a_later_copy_has_otherwise_is_known),
+		with_fixture(what_was_replaced_is_what_a_later_copy_has_from_then_on),
 		with_fixture(each_guest_has_its_own_kernel),
 		with_fixture(a_default_guest_is_given_by_its_kallsyms),
 		with_fixture(a_file_the_user_named_must_be_there),

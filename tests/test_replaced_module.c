@@ -10,9 +10,9 @@
 #include "tests/flow_bench.h"
 
 /* A kernel that jumps into a module which has one function: xor eax, eax; nop...; ret. Another
- * module that came to its place has a branch where that returns. */
+ * module that came to its place may have a branch where that returns. */
 
-enum { MIDDLE = 16, SIZE = 18, TIMES = 6 };
+enum { INSIDE = 1, MIDDLE = 16, SIZE = 18, TIMES = 6 };
 
 static const uint64_t kernel = 0xffffffff81000000, module = 0xffffffffc0200000;
 
@@ -36,9 +36,10 @@ static void load(struct machines *machines, const char *name)
 	assert_true(add_function(machines->host, name));
 }
 
-/* Jump to `place` of the module, TIMES times; a branch follows that it has not. Returns how many
+/* Jump to `place` of the module, TIMES times; `branches` follow that it has not. Returns how many
  * gaps were of the kind, and how many instructions of the module ran. */
-static unsigned decode(const char *name, size_t place, enum gap_kind kind, unsigned *ret_insns)
+static unsigned decode(const char *name, size_t place, uint8_t branches, enum gap_kind kind,
+		       unsigned *ret_insns)
 {
 	const struct pt_config config = { .have_event_trace = false };
 	struct pt_bytes trace = { 0 };
@@ -53,7 +54,9 @@ static unsigned decode(const char *name, size_t place, enum gap_kind kind, unsig
 	pt_put_ip(&trace, PT_TIP_PGE, kernel, PT_IP_AUTO);
 	for (unsigned i = 0; i < TIMES; i++) {
 		pt_put_ip(&trace, PT_TIP, module + place, PT_IP_AUTO);
-		pt_put(&trace, &(struct pt_packet){ .kind = PT_TNT, .payload = 0, .count = 1 });
+		if (branches)
+			pt_put(&trace, &(struct pt_packet){
+					       .kind = PT_TNT, .payload = 0, .count = branches });
 		pt_put_ip(&trace, PT_TIP, kernel, PT_IP_AUTO);
 	}
 	bench_queue_add(&queue, trace.data, trace.size, false);
@@ -74,9 +77,18 @@ static void what_was_replaced_is_not_believed(void **state)
 {
 	unsigned insns;
 
-	assert_int_equal(decode("[old]", MIDDLE, GAP_MISMATCH, &insns), 2);
-	assert_int_equal(insns, 2 * (SIZE - MIDDLE));
-	assert_int_equal(decode("[old]", MIDDLE, GAP_NO_CODE, &insns), TIMES - 2);
+	assert_int_equal(decode("[old]", MIDDLE, 1, GAP_NO_CODE, &insns), TIMES);
+	assert_int_equal(insns, 0);
+}
+
+static void nor_where_it_would_agree_if_that_is_inside_of_an_instruction(void **state)
+{
+	unsigned insns;
+
+	assert_int_equal(decode("[old]", INSIDE, 0, GAP_NO_CODE, &insns), TIMES);
+	assert_int_equal(insns, 0);
+	assert_int_equal(decode(NULL, INSIDE, 0, GAP_NO_CODE, &insns), 0);
+	assert_true(insns > TIMES);
 }
 
 /* The function is entered at its beginning, so the mismatch has another reason. */
@@ -84,21 +96,24 @@ static void a_module_that_is_entered_as_it_should_be_is_believed(void **state)
 {
 	unsigned insns;
 
-	assert_int_equal(decode("[old]", 0, GAP_MISMATCH, &insns), TIMES);
+	assert_int_equal(decode("[old]", 0, 1, GAP_MISMATCH, &insns), TIMES);
 	assert_true(insns > 2 * SIZE);
+	assert_int_equal(decode("[old]", MIDDLE, 0, GAP_MISMATCH, &insns), 0);
+	assert_int_equal(insns, TIMES * (SIZE - MIDDLE));
 }
 
 static void the_kernel_is_never_replaced(void **state)
 {
 	unsigned insns;
 
-	assert_int_equal(decode(NULL, MIDDLE, GAP_MISMATCH, &insns), TIMES);
+	assert_int_equal(decode(NULL, MIDDLE, 1, GAP_MISMATCH, &insns), TIMES);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_replaced_is_not_believed),
+		cmocka_unit_test(nor_where_it_would_agree_if_that_is_inside_of_an_instruction),
 		cmocka_unit_test(a_module_that_is_entered_as_it_should_be_is_believed),
 		cmocka_unit_test(the_kernel_is_never_replaced),
 	};

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/machine_parts.h"
 #include "decode/perf_record.h"
 #include "decode/record_lines.h"
 #include "decode/script_setup.h"
@@ -203,6 +204,29 @@ static void threads_change_nothing_of_damage(void **state)
 	assert_same_for_all_threads(fixture);
 }
 
+/* Where the first copy of the host's kernel is of no use, the later one is taken throughout. */
+static void threads_change_nothing_of_code_that_was_replaced(void **state)
+{
+	struct fixture *fixture = *state;
+	struct machine *host = fixture->machines.host;
+	const struct sim_code *kernel = &fixture->vms[0].machines[0].kernel;
+	uint8_t *before = calloc(1, kernel->size);
+	struct team_result result;
+	char *expected = print(fixture, 1, 0, &result), *found;
+
+	assert_non_null(before);
+	assert_int_equal(later_code_add(&host->later, kernel->base, before,
+					(struct bytes){ kernel->bytes, kernel->size }),
+			 0);
+	assert_int_equal(image_add(&host->image, kernel->base, before, kernel->size), 0);
+	found = print(fixture, 2, 0, &result);
+	assert_true(!strcmp(found, expected));
+	assert_same_for_all_threads(fixture);
+	free(found);
+	free(expected);
+	free(before);
+}
+
 static void threads_change_nothing_where_lines_build_on_each_other(void **state)
 {
 	struct fixture *fixture = *state;
@@ -375,6 +399,7 @@ int main(void)
 		TEST(threads_change_nothing),
 		TEST(threads_change_nothing_of_branches),
 		TEST(threads_change_nothing_of_damage),
+		TEST(threads_change_nothing_of_code_that_was_replaced),
 		cmocka_unit_test_setup_teardown(threads_change_nothing_of_errors, set_up_errors,
 						tear_down),
 		TEST(threads_change_nothing_where_lines_build_on_each_other),

@@ -1,0 +1,221 @@
+#include "decode/code_visits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/machine_parts.h"
+#include "tests/flow_bench.h"
+
+/* A kernel that jumps into a module, which returns. Its function was at first
+ *     xor eax, eax; nop...; nopl 0(rax, rax); nop...; ret
+ * and then
+ *     jne; nop...; ret
+ * so that a visit has a branch, or none. */
+
+enum { SIZE = 128, NOPL = 16, MIDDLE = 40 };
+
+static const uint64_t kernel = 0xffffffff81000000, module = 0xffffffffc0200000;
+
+struct fixture {
+	struct machines machines;
+	uint8_t before[SIZE], after[SIZE];
+	struct pt_config config;
+	struct pt_bytes traces[2];
+	struct bench_queue queues[2];
+	struct patch_inference sources;
+};
+
+static int set_up(void **state)
+{
+	static struct fixture fixture;
+	const struct symbol symbol = { .start = module, .name = "function", .module = "[old]" };
+	struct machine *host;
+
+	assert_true(bench_machines_new(&fixture.machines));
+	host = fixture.machines.host;
+	memset(fixture.before, 0x90, SIZE);
+	memcpy(fixture.before, "\x31\xc0", 2);
+	memcpy(fixture.before + NOPL, "\x0f\x1f\x44\x00\x00", 5);
+	memset(fixture.after, 0x66, SIZE); /* the prefix of a longer nop */
+	memcpy(fixture.after, "\x75\x00\x90", 3);
+	for (unsigned i = 4; i < SIZE; i += 2)
+		fixture.after[i] = 0x90;
+	fixture.before[SIZE - 1] = fixture.after[SIZE - 1] = 0xc3;
+	assert_true(bench_add_code(host, kernel, "\xff\xe0", 2));
+	assert_true(bench_add_code(host, module, fixture.before, SIZE));
+	assert_int_equal(symbols_add(&host->symbols, &symbol), 0);
+	assert_int_equal(symbols_finish(&host->symbols, true), 0);
+	fixture.config = (struct pt_config){ .tsc = true, .conv = { .valid = true, .mult = 1 } };
+	*state = &fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (unsigned i = 0; i < 2; i++) {
+		bench_queue_free(&fixture->queues[i]);
+		pt_bytes_free(&fixture->traces[i]);
+	}
+	machines_free(&fixture->machines);
+	*fixture = (struct fixture){ 0 };
+	return 0;
+}
+
+static void put_tnt(struct pt_bytes *trace, uint8_t count)
+{
+	pt_put(trace, &(struct pt_packet){ .kind = PT_TNT, .payload = 0, .count = count });
+}
+
+/* A letter is what is visited: code as it was Before or After, other code (x), or none (-).
+ * Capital: at the function, `m`: its middle as it was before, `a`: a place within an instruction.
+ */
+static void visit(struct pt_bytes *trace, char what)
+{
+	uint64_t place = what == 'm' || what == 'y' ? MIDDLE : what == 'a' ? NOPL + 1 : 0;
+
+	if (what == '-')
+		return;
+	pt_put_ip(trace, PT_TIP, module + place, PT_IP_AUTO);
+	if (what == 'A')
+		put_tnt(trace, 1);
+	if (what == 'x' || what == 'y')
+		put_tnt(trace, 3);
+	pt_put_ip(trace, PT_TIP, kernel, PT_IP_AUTO);
+}
+
+/* A queue in which these visits are, 100 ns after each other, the first at 100. */
+static void add_queue(struct fixture *fixture, unsigned number, const char *visits)
+{
+	struct pt_bytes *trace = &fixture->traces[number];
+
+	pt_put_psb(trace);
+	pt_put_value(trace, PT_PSBEND, 0);
+	pt_put_ip(trace, PT_TIP_PGE, kernel, PT_IP_AUTO);
+	for (unsigned i = 0; visits[i]; i++) {
+		if (fixture->config.tsc)
+			pt_put_value(trace, PT_TSC, 100 * (i + 1));
+		visit(trace, visits[i]);
+	}
+	bench_queue_add(&fixture->queues[number], trace->data, trace->size, false);
+}
+
+static void begin(struct fixture *fixture, const char *one, const char *other)
+{
+	const struct pt_offsets offsets = { 0 };
+	const struct flow_code where = { .pid = 0 };
+
+	patch_inference_init(&fixture->sources, &fixture->config, &fixture->machines, &offsets);
+	add_queue(fixture, 0, one);
+	add_queue(fixture, 1, other);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(
+			patch_inference_add(&fixture->sources, &fixture->queues[i].queue, &where),
+			0);
+}
+
+/* Since when the later copy's code is there, by what two CPUs visit. */
+static uint64_t since(void **state, const char *one, const char *other)
+{
+	struct fixture *fixture;
+	struct machine *host;
+	uint64_t ret;
+
+	set_up(state);
+	fixture = *state;
+	host = fixture->machines.host;
+	assert_int_equal(later_code_add(&host->later, module, fixture->before,
+					(struct bytes){ fixture->after, SIZE }),
+			 0);
+	assert_int_equal(host->later.ranges.count, 1);
+	begin(fixture, one, other);
+	code_visits_settle(&fixture->sources);
+	ret = host->later.ranges.items[0].since;
+	patch_inference_free(&fixture->sources);
+	tear_down(state);
+	return ret;
+}
+
+/* Until when the copy is to be believed where there is no later one. */
+static uint64_t until(void **state, bool is_timed, const char *one, const char *other)
+{
+	struct fixture *fixture;
+	uint64_t ret;
+
+	set_up(state);
+	fixture = *state;
+	if (!is_timed)
+		fixture->config = (struct pt_config){ .have_event_trace = false };
+	begin(fixture, one, other);
+	ret = code_visits_until(&fixture->sources, fixture->machines.host, "[old]");
+	assert_true(code_visits_until(&fixture->sources, fixture->machines.guests[0], "[old]") ==
+		    UINT64_MAX);
+	patch_inference_free(&fixture->sources);
+	tear_down(state);
+	return ret;
+}
+
+static void a_later_copy_holds_from_between_the_visits_that_tell(void **state)
+{
+	assert_int_equal(since(state, "BBBAA", ""), 351);
+	assert_int_equal(since(state, "B--AA", ""), 251);
+	assert_int_equal(since(state, "BB--AA", "-B-B---"), 451);
+	assert_int_equal(since(state, "-----A", "--BB---A"), 501);
+	assert_int_equal(since(state, "AA", ""), 0);
+}
+
+static void without_evidence_all_is_as_copied(void **state)
+{
+	assert_true(since(state, "", "") == UINT64_MAX);
+	assert_true(since(state, "BBBBB", "BB") == UINT64_MAX);
+	assert_true(since(state, "BBBBA", "") == UINT64_MAX);
+	assert_true(since(state, "ABAB", "BABA") == UINT64_MAX);
+	assert_true(since(state, "AAAAAABBBBBB", "") == UINT64_MAX);
+	assert_true(since(state, "xxxxxx", "yyyy") == UINT64_MAX);
+	assert_true(since(state, "AAAA", "BBBB") == UINT64_MAX);
+}
+
+static void code_of_a_third_kind_says_nothing(void **state)
+{
+	assert_int_equal(since(state, "BxxAAxA", "x"), 251);
+}
+
+static void where_nobody_goes_other_code_came(void **state)
+{
+	assert_int_equal(until(state, true, "BBBaa", "BB"), 351);
+	assert_int_equal(until(state, true, "B-y-y", ""), 201);
+	assert_int_equal(until(state, true, "ay", ""), 0);
+}
+
+static void what_may_be_is_believed(void **state)
+{
+	assert_true(until(state, true, "BBBBB", "") == UINT64_MAX);
+	assert_true(until(state, true, "BBxxB", "xxxx") == UINT64_MAX); /* it may be patched */
+	assert_true(until(state, true, "mmmmm", "") == UINT64_MAX);     /* an interrupt returns */
+	assert_true(until(state, true, "BBBa", "") == UINT64_MAX);
+	assert_true(until(state, true, "aBaB", "") == UINT64_MAX);
+}
+
+static void without_times_it_is_all_or_nothing(void **state)
+{
+	assert_true(until(state, false, "BBBaaa", "") == UINT64_MAX);
+	assert_int_equal(until(state, false, "aaaa", "y"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_later_copy_holds_from_between_the_visits_that_tell),
+		cmocka_unit_test(without_evidence_all_is_as_copied),
+		cmocka_unit_test(code_of_a_third_kind_says_nothing),
+		cmocka_unit_test(where_nobody_goes_other_code_came),
+		cmocka_unit_test(what_may_be_is_believed),
+		cmocka_unit_test(without_times_it_is_all_or_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
