@@ -1,6 +1,7 @@
 #include "decode/perf_text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "decode/base/printable.h"
 #include "decode/perf_record.h"
@@ -157,7 +158,7 @@ static void print_poke_bytes(const char *title, const uint8_t *bytes, unsigned s
 {
 	for (unsigned i = 0; i < size; i++) {
 		if (i % 16 == 0)
-			(void)fprintf(out, "\n         %s bytes:", title);
+			(void)fprintf(out, "\n            %s bytes:", title);
 		(void)fprintf(out, " %02x", bytes[i]);
 	}
 }
@@ -170,8 +171,40 @@ static void print_text_poke(const struct perf_record *record, FILE *out)
 		return;
 	(void)fprintf(out, " %" PRIx64 "  old len %u new len %u", poke.address, poke.old_size,
 		      poke.new_size);
-	print_poke_bytes("old", poke.old_bytes, poke.old_size, out);
-	print_poke_bytes("new", poke.new_bytes, poke.new_size, out);
+	print_poke_bytes("Old", poke.old_bytes, poke.old_size, out);
+	print_poke_bytes("New", poke.new_bytes, poke.new_size, out);
+}
+
+static void print_namespaces(const struct perf_record *record, FILE *out)
+{
+	static const char *const names[] = { "net", "uts", "ipc", "pid", "user", "mnt", "cgroup" };
+	enum { KNOWN = sizeof(names) / sizeof(*names), IN_LINE = 4 };
+	struct bytes body = body_of(record);
+	uint64_t count = word(body, 1);
+
+	(void)fprintf(out, " %d/%d - nr_namespaces: %" PRIu64 "\n\t\t[", (int32_t)half(body, 0),
+		      (int32_t)half(body, 1), count);
+	for (uint64_t i = 0; i < count && 8 * (2 * i + 4) <= body.size; i++)
+		(void)fprintf(out, "%s%" PRIu64 "/%s: %" PRIu64 "/%#" PRIx64 "%s",
+			      i && i % IN_LINE == 0 ? "\n\t\t " : "", i,
+			      i < KNOWN ? names[i] : "UNKNOWN", word(body, 2 * i + 2),
+			      word(body, 2 * i + 3), i + 1 < count ? ", " : "]");
+}
+
+static void print_cgroup(const struct perf_record *record, FILE *out)
+{
+	struct bytes body = body_of(record);
+	struct bytes path = bytes_slice(body, 8, body.size);
+	const char *text = (const char *)path.data;
+
+	(void)fprintf(out, " cgroup: %" PRIu64 " ", word(body, 0));
+	if (text)
+		printable_write(text, strnlen(text, path.size), out);
+}
+
+static void print_hw_id(const struct perf_record *record, FILE *out)
+{
+	(void)fprintf(out, " hw_id: %#" PRIx64, word(body_of(record), 0));
 }
 
 static void print_time_conv(const struct perf_record *record, FILE *out)
@@ -393,12 +426,12 @@ static const struct {
 	[PERF_LOST_SAMPLES] = { "LOST_SAMPLES", print_lost_samples },
 	[PERF_SWITCH] = { "SWITCH", print_switch },
 	[PERF_SWITCH_CPU_WIDE] = { "SWITCH_CPU_WIDE", print_switch },
-	[PERF_NAMESPACES] = { "NAMESPACES", print_nothing },
+	[PERF_NAMESPACES] = { "NAMESPACES", print_namespaces },
 	[PERF_KSYMBOL] = { "KSYMBOL", print_ksymbol },
 	[PERF_BPF_EVENT] = { "BPF_EVENT", print_bpf_event },
-	[PERF_CGROUP] = { "CGROUP", print_nothing },
+	[PERF_CGROUP] = { "CGROUP", print_cgroup },
 	[PERF_TEXT_POKE] = { "TEXT_POKE", print_text_poke },
-	[PERF_AUX_OUTPUT_HW_ID] = { "AUX_OUTPUT_HW_ID", print_nothing },
+	[PERF_AUX_OUTPUT_HW_ID] = { "AUX_OUTPUT_HW_ID", print_hw_id },
 	[PERF_HEADER_ATTR] = { "ATTR", print_nothing },
 	[PERF_HEADER_EVENT_TYPE] = { "EVENT_TYPE", print_nothing },
 	[PERF_TRACING_DATA] = { "TRACING_DATA", print_nothing },
@@ -428,12 +461,19 @@ const char *perf_text_name(uint32_t type)
 	return kinds[type].name;
 }
 
+/* perf leaves the line of some open. */
+static bool ends_line(uint32_t type)
+{
+	return type != PERF_HEADER_ATTR && type != PERF_HEADER_FEATURE && type != PERF_THROTTLE &&
+	       type != PERF_UNTHROTTLE;
+}
+
 void perf_text_print(const struct perf_record *record, const struct perf_event *event, FILE *out)
 {
 	if (record->type == PERF_SAMPLE)
 		print_sample(record, event, out);
 	else if (record->type < sizeof(kinds) / sizeof(*kinds) && kinds[record->type].print)
 		kinds[record->type].print(record, out);
-	if (record->type != PERF_HEADER_ATTR && record->type != PERF_HEADER_FEATURE)
-		(void)fputc('\n', out); /* perf ends the line of all but these two */
+	if (ends_line(record->type))
+		(void)fputc('\n', out);
 }
