@@ -70,6 +70,13 @@ void printer_free(struct printer *printer)
 	call_stacks_free(&printer->calls);
 }
 
+/* Do lines have IPC wherever cycles were told, not only at the branch that the packet behind them
+ * decides? */
+static bool is_approximate(const struct printer *printer)
+{
+	return printer->config->itrace.approximate_ipc && printer->config->fields & FIELD_IPC;
+}
+
 static bool prints_every_insn(const struct print_config *config)
 {
 	return config->itrace.period_unit == PERIOD_INSNS ? config->itrace.period <= 1
@@ -91,16 +98,22 @@ static uint32_t context_flags(const struct printer *printer, const struct pt_con
 	return flags;
 }
 
-/* Whether the time has come to a multiple of the period. Between two times of the trace an
- * instruction is taken to last a tick, as perf has it. */
+/* Has the time come to a multiple of the period? Between two times of the trace an instruction is
+ * taken to last a tick, as perf has it. Of a period that began while tracing was off only its end
+ * is due, and that only if instructions reach it, not the next time. */
 static bool time_due(struct printer *printer)
 {
-	uint64_t stamp = (printer->tsc + ++printer->since_time + 1) / printer->period_ticks;
-	uint64_t last = printer->last_stamp;
+	uint64_t before = printer->tsc + printer->since_time++, stamp;
 
-	if (stamp > last)
-		printer->last_stamp = stamp;
-	return stamp > last && (last || printer->config->timeless);
+	if (!printer->in_period && (before + 1) / printer->period_ticks > printer->last_stamp) {
+		printer->last_stamp = (before + 1) / printer->period_ticks;
+		printer->in_period = true;
+	}
+	stamp = (before + 1 + !printer->in_period) / printer->period_ticks;
+	if (stamp <= printer->last_stamp)
+		return false;
+	printer->last_stamp = stamp;
+	return true;
 }
 
 /* Every n-th instruction, or the first after a time; the number since the last is the period.
@@ -124,6 +137,7 @@ static void step_insns(struct printer *printer, const struct block *block, unsig
 	uint32_t more = context_flags(printer, &printer->context);
 	bool every = prints_every_insn(printer->config);
 
+	printer->ipc_now = is_approximate(printer);
 	for (unsigned i = from; i < to; i++) {
 		const struct insn *insn = &block->insns[i];
 		uint64_t period = every ? 1 : sample_due(printer);
@@ -133,6 +147,7 @@ static void step_insns(struct printer *printer, const struct block *block, unsig
 			print_insn(printer, block, i, period, sample_flags_of(insn->class) | more,
 				   insn->target);
 	}
+	printer->ipc_now = false;
 }
 
 /* Instructions [from, to) of a block ran; branches among them went to their targets. */
@@ -143,6 +158,7 @@ static void take_insns(struct printer *printer, struct block *block, unsigned fr
 	if (!config->itrace.instructions || from >= to) {
 		printer->insns += to - from;
 	} else if (!prints_every_insn(config) || config->full_insns || printer->skip ||
+		   is_approximate(printer) ||
 		   (config->fields & FIELD_FLAGS && context_flags(printer, &printer->context))) {
 		step_insns(printer, block, from, to);
 	} else {
@@ -302,7 +318,9 @@ static void take_known(struct printer *printer, struct block *block, unsigned co
 			if (block->insns[i].class == INSN_PLAIN)
 				continue;
 			take_insns(printer, block, from, i + 1);
+			printer->ipc_now = is_approximate(printer);
 			print_known_branch(printer, block, i);
+			printer->ipc_now = false;
 			from = i + 1;
 		}
 	}
@@ -316,10 +334,11 @@ static bool is_decided(const struct flow_item *item)
 	       item->block->end != BLOCK_NO_CODE;
 }
 
-/* The time that a packet told is that of the branch or event that it is about: what ran before is
- * older. */
+/* The time and the cycles that packets told are those of the branch or event that they are about:
+ * what ran before is older. */
 static void settle_time(struct printer *printer)
 {
+	printer->cycles = printer->told_cycles;
 	if (printer->told_ns == printer->time_ns)
 		return;
 	settle_branch(printer);
@@ -351,9 +370,9 @@ static void take_block(struct printer *printer, const struct flow_item *item,
 	take_known(printer, block, last);
 	if (is_decided(item) || (next && next->kind == FLOW_END))
 		settle_time(printer);
-	printer->branch_due = printer->cycles_due && is_decided(item);
+	printer->branch_due = is_approximate(printer) || (printer->cycles_due && is_decided(item));
 	/* later branches of the same packet ran at some time after these cycles */
-	if (is_decided(item) && !printer->config->itrace.approximate_ipc)
+	if (is_decided(item))
 		printer->cycles_due = false;
 	if (block->insns[last].class != INSN_JCC || taken)
 		wait_for_branch(printer, block, last);
@@ -383,7 +402,7 @@ static void print_other_branch(struct printer *printer, uint64_t from, uint32_t 
 	if (!prints_branches(printer->config))
 		return;
 	flags |= context_flags(printer, before) | toggle_flag(printer);
-	printer->ipc_now = printer->cycles_due;
+	printer->ipc_now = printer->cycles_due || is_approximate(printer);
 	printer->cycles_due = false;
 	if (from && to && before->nr != printer->context.nr) {
 		print_vm_branch(printer, from, NULL, flags, to);
@@ -454,14 +473,20 @@ static void take_begin(struct printer *printer, uint64_t ip)
 	arrive_at(printer, ip);
 }
 
+static void turn_off(struct printer *printer)
+{
+	printer->off = true;
+	printer->in_period = false;
+	arrive_at(printer, 0);
+}
+
 static void take_end(struct printer *printer, uint64_t ip)
 {
 	if (printer->branch_block)
 		finish_branch(printer, ip, SAMPLE_TRACE_END);
 	else
 		print_other_branch(printer, printer->ip, SAMPLE_BRANCH | SAMPLE_TRACE_END, ip);
-	printer->off = true;
-	arrive_at(printer, 0);
+	turn_off(printer);
 }
 
 static void take_end_async(struct printer *printer, uint64_t ip)
@@ -471,8 +496,7 @@ static void take_end_async(struct printer *printer, uint64_t ip)
 	settle_branch(printer);
 	print_due_ip(printer, flags, ip);
 	print_other_branch(printer, printer->ip, flags, ip);
-	printer->off = true;
-	arrive_at(printer, 0);
+	turn_off(printer);
 }
 
 static void take_time(struct printer *printer, const struct flow_item *item)
@@ -481,7 +505,7 @@ static void take_time(struct printer *printer, const struct flow_item *item)
 		settle_branch(printer); /* these cycles came after it */
 	printer->cycles_due |= item->count > 0;
 	if (!printer->off)
-		printer->cycles += item->count;
+		printer->told_cycles += item->count;
 	if (item->value == printer->tsc || printer->config->timeless)
 		return;
 	settle_branch(printer);

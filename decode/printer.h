@@ -123,7 +123,7 @@ struct printer {
 
 	/* For IPC: so far, and when an instruction or a branch last had it. Cycles are exact only
 	 * at the branch that the packet behind them decides (`cycles_due`). */
-	uint64_t insns, cycles;
+	uint64_t insns, cycles, told_cycles; /* the last as told_ns */
 	struct ipc_mark {
 		uint64_t insns, cycles;
 	} insn_ipc, branch_ipc;
@@ -134,6 +134,7 @@ struct printer {
 	uint64_t period_ticks;
 	uint64_t since_time; /* instructions since the time last changed */
 	uint64_t last_stamp; /* time, in periods, of the last sample */
+	bool in_period;      /* tracing was on since the last multiple of it */
 	uint64_t run_ns;
 	bool aborting;
 	bool ip_due;  /* the branch to come is from an instruction without a block, as yet untold */

@@ -243,6 +243,40 @@ static void the_time_of_a_packet_is_that_of_the_branch_it_tells(void **state)
 		      "    0.000000400:              1000\n");
 }
 
+static void a_period_is_due_where_tracing_was_on_for_all_of_it(void **state)
+{
+	enum { TICKS = 64, OFF = 14 };
+	struct bench *bench = bench_new(FIELD_TIME | FIELD_PERIOD, "i64t");
+	struct insn insns[] = { { .ip = 0x1000 },
+				{ .ip = 0x1001, .class = INSN_JCC, .target = 0x1000 } };
+	struct block block = {
+		.ip = 0x1000,
+		.insns = insns,
+		.count = 2,
+		.end = BLOCK_CONDITIONAL,
+		.target = 0x1000,
+	};
+
+	bench->config.nanoseconds = true;
+	add_context(bench, host);
+	for (uint64_t time = 10; time < 17; time++) {
+		add(bench, FLOW_TIME, time * TICKS);
+		if (time == OFF)
+			add(bench, FLOW_END_ASYNC, 0);
+		if (time == 10 || time == OFF)
+			add(bench, FLOW_BEGIN, 0x1000);
+		add(bench, FLOW_BLOCK, 0);
+		bench->batch.items[bench->batch.count - 1].block = &block;
+		bench->batch.items[bench->batch.count - 1].count = 2;
+		bench->batch.items[bench->batch.count - 1].flags = FLOW_TAKEN;
+	}
+	prints(bench, "    0.000000640:          3 \n"
+		      "    0.000000704:          2 \n"
+		      "    0.000000768:          2 \n"
+		      "    0.000000896:          4 \n"
+		      "    0.000000960:          2 \n");
+}
+
 static void a_gap_is_told_in_words_of_perf(void **state)
 {
 	struct bench *bench = bench_new(FIELD_IP, "e");
@@ -280,6 +314,7 @@ int main(void)
 		cmocka_unit_test(transactions_begin_and_end),
 		cmocka_unit_test(cycles_belong_to_the_branches_before_which_they_are_told),
 		cmocka_unit_test(the_time_of_a_packet_is_that_of_the_branch_it_tells),
+		cmocka_unit_test(a_period_is_due_where_tracing_was_on_for_all_of_it),
 		cmocka_unit_test(a_gap_is_told_in_words_of_perf),
 		cmocka_unit_test(only_wanted_sides_are_printed),
 	};
