@@ -285,21 +285,46 @@ static void apply_presets(struct script *script)
 	}
 }
 
-/* ":k" of an event that leaves user code out, ":u" of one without the kernel. */
+enum {
+	EXCLUDE_USER = 1 << 4,
+	EXCLUDE_KERNEL = 1 << 5,
+	EXCLUDE_HV = 1 << 6,
+	EXCLUDE_HOST = 1 << 19,
+	EXCLUDE_GUEST = 1 << 20,
+};
+
+/* Whom an event is about, as perf appends it to names: ":k" leaves user code out. Host and guest
+ * are among it where they are not as perf has them by default, which is without the guest if there
+ * are no other letters. */
+static void modifier_text(uint64_t flags, char ret[MODIFIER_SIZE])
+{
+	static const struct {
+		char letter;
+		uint32_t excluded;
+	} letters[] = { { 'k', EXCLUDE_KERNEL },
+			{ 'u', EXCLUDE_USER },
+			{ 'h', EXCLUDE_HV },
+			{ 'H', EXCLUDE_HOST },
+			{ 'G', EXCLUDE_GUEST } };
+	bool by_level = flags & (EXCLUDE_KERNEL | EXCLUDE_USER | EXCLUDE_HV);
+	bool by_machine = flags & EXCLUDE_HOST || !(flags & EXCLUDE_GUEST) != by_level;
+	unsigned from = by_level ? 0 : 3, to = by_machine ? 5 : 3;
+	char *end = ret;
+
+	*end++ = ':';
+	for (unsigned i = from; i < to; i++)
+		if (!(flags & letters[i].excluded))
+			*end++ = letters[i].letter;
+	if (end == ret + 1)
+		end = ret;
+	*end = 0;
+}
+
 static void set_modifier(struct script *script)
 {
-	enum { EXCLUDE_USER = 1 << 4, EXCLUDE_KERNEL = 1 << 5 };
-
-	for (size_t i = 0; i < script->data.events.count; i++) {
-		uint64_t flags = script->data.events.items[i].flags;
-
-		if (!script->data.events.items[i].is_pt)
-			continue;
-		if (flags & EXCLUDE_USER && !(flags & EXCLUDE_KERNEL))
-			strcpy(script->modifier, ":k");
-		else if (flags & EXCLUDE_KERNEL && !(flags & EXCLUDE_USER))
-			strcpy(script->modifier, ":u");
-	}
+	for (size_t i = 0; i < script->data.events.count; i++)
+		if (script->data.events.items[i].is_pt)
+			modifier_text(script->data.events.items[i].flags, script->modifier);
 	script->print.modifier = script->modifier;
 }
 

@@ -10,7 +10,7 @@
 #include "decode/sideband.h"
 #include "decode/trace_index.h"
 
-enum { CODE_FILES_MAX = 64, SCRIPT_STEPS_MAX = 32 };
+enum { CODE_FILES_MAX = 64, SCRIPT_STEPS_MAX = 32, MODIFIER_SIZE = 8 };
 
 /** An option that says what to print; they build on one another in the order given. */
 struct script_step {
@@ -53,7 +53,7 @@ struct script {
 	struct print_config print;
 	struct trace_index index;
 	struct text lead; /* of print.style */
-	char modifier[4];
+	char modifier[MODIFIER_SIZE];
 	const struct aux_queue *queues;
 	size_t queue_count;
 	bool nothing_wanted; /* the options leave no instruction to decode */

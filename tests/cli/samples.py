@@ -2,6 +2,7 @@
 """samples.py PTVM: samples of other events beside the trace, byte by byte against the installed perf; prints TAP.
 
 The sample recording gets events, and samples at many of its times."""
+import itertools
 import pathlib
 import re
 import shutil
@@ -265,6 +266,20 @@ def test_names_cannot_move_cursors(recording):
     assert any("PERF_RECORD_COMM: CPU??/KVM:" in line for line in texts[2])
     assert any("# cmdline : " in line and "pe?f" in line for line in texts[3]), texts[3]
     assert texts[4], "names are selected as they are"
+
+
+def test_names_of_events_have_what_the_trace_leaves_out(recording):
+    """kernel, user, hv, host and guest; the first event is the trace."""
+    file = PerfFile(RECORDING / "data")
+    (attr, ids), path = file.events[0], recording / "leaving-out"
+    (flags,) = struct.unpack_from("<Q", attr, 40)
+    for bits in itertools.product((0, 1), repeat=5):
+        left_out = sum(bit << at for bit, at in zip(bits, (4, 5, 6, 19, 20)))
+        file.events[0] = attr[:40] + struct.pack("<Q", flags & ~0x180070 | left_out) + attr[48:], ids
+        file.write(path)
+        args = ["-C", "1", "--itrace=b", "-F", "event"]
+        ours, theirs = (output(program, path, args)[0][:1] for program in (PTVM, "perf"))
+        assert ours == theirs and ours, (bits, ours, theirs)
 
 
 def test_selections_are_for_samples_too(recording):
