@@ -124,11 +124,20 @@ static int code_bytes(struct code *code, const struct code_space *space, uint64_
 {
 	struct code_view next;
 	uint8_t *joined;
+	int r;
 
-	if (!space->machine || machine_code(space->machine, space->pid, ip, time_ns, ret))
+	if (!space->machine) {
+		ret->from = 0;
+		ret->to = UINT64_MAX;
 		return -PTVM_NO_CODE;
-	if (ret->left >= INSN_MAX_SIZE ||
-	    machine_code(space->machine, space->pid, ip + ret->left, time_ns, &next))
+	}
+	r = machine_code(space->machine, space->pid, ip, time_ns, ret);
+	if (r || ret->left >= INSN_MAX_SIZE)
+		return r;
+	r = machine_code(space->machine, space->pid, ip + ret->left, time_ns, &next);
+	ret->from = ret->from > next.from ? ret->from : next.from;
+	ret->to = ret->to < next.to ? ret->to : next.to;
+	if (r)
 		return 0;
 	joined = arena_alloc(&code->arena, 2 * INSN_MAX_SIZE);
 	if (!joined)
@@ -139,8 +148,6 @@ static int code_bytes(struct code *code, const struct code_space *space, uint64_
 	memcpy(joined + ret->left, next.data, next.left);
 	ret->data = joined;
 	ret->left += next.left;
-	ret->from = ret->from > next.from ? ret->from : next.from;
-	ret->to = ret->to < next.to ? ret->to : next.to;
 	return 0;
 }
 
@@ -150,14 +157,17 @@ static int read_insn(struct code *code, const struct code_space *space, uint64_t
 	struct code_view *view = &draft->view;
 	uint64_t on = ip - draft->view_ip;
 
+	int r;
+
 	if (on < view->left && view->left - on >= INSN_MAX_SIZE) {
 		view->data += on;
 		view->left -= on;
-	} else if (code_bytes(code, space, ip, time_ns, view)) {
-		return -PTVM_NO_CODE;
 	} else {
+		r = code_bytes(code, space, ip, time_ns, view);
 		draft->from_ns = draft->from_ns > view->from ? draft->from_ns : view->from;
 		draft->to_ns = draft->to_ns < view->to ? draft->to_ns : view->to;
+		if (r)
+			return r;
 	}
 	draft->view_ip = ip;
 	return insn_read(view->data, view->left, ip, space->bits, ret);
@@ -288,11 +298,6 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 
 	draft_begin(&draft, 0, UINT64_MAX);
 	end = gather(code, space, ip, time_ns, &draft, &next);
-	/* code may turn up later, when a file is mapped: absence holds now only */
-	if (end == BLOCK_NO_CODE && space->pid >= 0) {
-		draft.from_ns = time_ns;
-		draft.to_ns = time_ns;
-	}
 	block = store(code, &draft);
 	if (!block)
 		return NULL;

@@ -331,13 +331,12 @@ static int kernel_code(const struct machine *machine, uint64_t address, uint64_t
 	const struct image *image =
 		is_later(machine, address, time_ns) ? &machine->later.image : &machine->image;
 	struct text_view view;
+	int r = text_pokes_find(&machine->pokes, image, address, time_ns, &view);
 
-	if (text_pokes_find(&machine->pokes, image, address, time_ns, &view))
-		return -PTVM_NO_CODE;
 	*ret = (struct code_view){ view.data, view.left, view.from, view.to };
 	if (range)
 		limit_view(range, address, time_ns, ret);
-	return 0;
+	return r;
 }
 
 struct later_range *machine_replaced(struct machine *machine, size_t *ret_count)
@@ -368,17 +367,16 @@ static int user_code(struct machine *machine, int32_t pid, uint64_t address, uin
 		     struct code_view *ret)
 {
 	struct process_view view;
-	struct bytes bytes;
+	struct bytes bytes = { 0 };
 
-	if (!processes_find(&machine->processes, pid, address, time_ns, &view))
-		return -PTVM_NO_CODE;
-	load_dso(machine, view.map->dso);
-	bytes = bytes_slice(view.map->dso->file, address - view.map->start + view.map->page_offset,
-			    view.end - address);
-	if (!bytes.size)
-		return -PTVM_NO_CODE;
+	if (processes_find(&machine->processes, pid, address, time_ns, &view)) {
+		load_dso(machine, view.map->dso);
+		bytes = bytes_slice(view.map->dso->file,
+				    address - view.map->start + view.map->page_offset,
+				    view.end - address);
+	}
 	*ret = (struct code_view){ bytes.data, bytes.size, view.from, view.to };
-	return 0;
+	return bytes.size ? 0 : -PTVM_NO_CODE;
 }
 
 /* Say once that a kernel ran whose code nobody has: the remedy is an option or a better recording.
@@ -406,7 +404,7 @@ int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_
 
 	if (r && is_kernel(machine, address))
 		note_no_kernel(machine);
-	if (!r && machine->is_timeless) {
+	if (machine->is_timeless) {
 		ret->from = 0;
 		ret->to = UINT64_MAX;
 	}

@@ -90,7 +90,7 @@ int machine_add_raw(struct machine *machine, const char *path, uint64_t from, ui
 
 /**
  * Code at `address` of process `pid` (ignored for kernel addresses, bit 63 set) at `time_ns`.
- * Returns 0 or -PTVM_NO_CODE.
+ * Returns 0, or -PTVM_NO_CODE, where ret->from and ret->to say from when to when that is so.
  */
 int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_t time_ns,
 		 struct code_view *ret);

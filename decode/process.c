@@ -76,6 +76,18 @@ static int64_t space_at(const struct processes *processes, int32_t pid, uint64_t
 	return processes->by_pid[n - 1];
 }
 
+/* When the next space of `pid` after `time` begins; UINT64_MAX: there is none. */
+static uint64_t next_space(const struct processes *processes, int32_t pid, uint64_t time)
+{
+	size_t n = count_up_to(processes, pid, time, true);
+	const struct address_space *space;
+
+	if (n >= processes->spaces.count)
+		return UINT64_MAX;
+	space = &processes->spaces.items[processes->by_pid[n]];
+	return space->pid == pid ? space->from : UINT64_MAX;
+}
+
 /* From pids of parents to indices; a space ends where the pid's next one begins. */
 static int link_parents(struct processes *processes)
 {
@@ -161,6 +173,8 @@ bool processes_find(const struct processes *processes, int32_t pid, uint64_t add
 	bool is_inherited = false;
 
 	*ret = (struct process_view){ NULL, UINT64_MAX, 0, UINT64_MAX };
+	if (index < 0)
+		ret->to = next_space(processes, pid, time);
 	while (index >= 0) {
 		const struct address_space *space = &processes->spaces.items[index];
 		struct history_view view = history_find(&space->history, address, time);

@@ -61,7 +61,9 @@ struct process_view {
 	uint64_t end, from, to;
 };
 
-/** Find the map at `address` of `pid` at `time`; false where there is none. */
+/** Find the map at `address` of `pid` at `time`; false where there is none, in [ret->from,
+ * ret->to).
+ */
 bool processes_find(const struct processes *processes, int32_t pid, uint64_t address, uint64_t time,
 		    struct process_view *ret);
 

@@ -172,6 +172,18 @@ static void an_instruction_in_two_pieces_of_code_is_whole(void **state)
 	assert_int_equal(block->end, BLOCK_RETURN);
 }
 
+static void code_that_is_not_there_is_looked_for_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct block *block = block_of(fixture, 0x1000, "\x90", 1);
+
+	assert_int_equal(block->end, BLOCK_NO_CODE);
+	assert_ptr_equal(block_get(&fixture->code, block->space, 0x1000, 5), block);
+	block = block_get(&fixture->code, block->space, 0x2000, 0);
+	assert_int_equal(block->count, 0);
+	assert_ptr_equal(block_get(&fixture->code, block->space, 0x2000, 0), block);
+}
+
 static void a_guest_that_is_not_known_has_no_code(void **state)
 {
 	struct fixture *fixture = *state;
@@ -235,6 +247,7 @@ int main(void)
 		TEST(the_kernel_is_one_space_for_all_processes),
 		TEST(many_blocks_are_all_found_again),
 		TEST(an_instruction_in_two_pieces_of_code_is_whole),
+		TEST(code_that_is_not_there_is_looked_for_once),
 		TEST(a_guest_that_is_not_known_has_no_code),
 		TEST(a_jump_label_has_another_form),
 		TEST(what_begins_inside_of_an_instruction_of_a_module_is_astray),

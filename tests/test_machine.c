@@ -200,10 +200,11 @@ static const char *code(struct machine *machine, int32_t pid, uint64_t address, 
 {
 	static char text[40];
 	struct code_view view;
+	int r = machine_code(machine, pid, address, time, &view);
 
-	if (machine_code(machine, pid, address, time, &view))
-		return "-";
 	assert_true(view.from <= time && time < view.to);
+	if (r)
+		return "-";
 	(void)snprintf(text, sizeof(text), "%c..%zu", view.data[0], view.left);
 	return text;
 }
@@ -493,6 +494,10 @@ static void a_child_has_its_parents_maps_until_it_execs(void **state)
 	assert_true(view.from == 20 && view.to == 40);
 	assert_string_equal(code(host, PID + 1, 0x1001, 40), "-");
 	assert_string_equal(code(host, PID + 2, 0x1001, 40), "-");
+	assert_int_equal(machine_code(host, PID, 0x1000, 9, &view), -PTVM_NO_CODE);
+	assert_true(view.from == 0 && view.to == 10);
+	assert_int_equal(machine_code(host, PID + 1, 0x1001, 15, &view), -PTVM_NO_CODE);
+	assert_true(view.from == 0 && view.to == 20);
 }
 
 static void a_file_with_another_build_id_is_not_used(void **state)

@@ -76,6 +76,24 @@ static void add_event(struct bench *bench, enum pt_packet_kind kind, unsigned ex
 	add(bench, FLOW_VALUE, payload);
 }
 
+static void add_block(struct bench *bench, struct block *block)
+{
+	add(bench, FLOW_BLOCK, 0);
+	bench->batch.items[bench->batch.count - 1].block = block;
+	bench->batch.items[bench->batch.count - 1].count = block->count;
+	bench->batch.items[bench->batch.count - 1].flags = FLOW_TAKEN;
+}
+
+/* A jump or nothing special, then a branch back to it. */
+static struct block loop_of(struct insn insns[2], enum insn_class first)
+{
+	insns[0] = (struct insn){ .ip = 0x1000, .class = first, .target = 0x1004 };
+	insns[1] = (struct insn){ .ip = 0x1004, .class = INSN_JCC, .target = 0x1000 };
+	return (struct block){
+		.ip = 0x1000, .insns = insns, .count = 2, .end = BLOCK_CONDITIONAL, .target = 0x1000
+	};
+}
+
 static void prints(struct bench *bench, const char *expected)
 {
 	printer_print(&bench->printer, &bench->batch);
@@ -197,10 +215,7 @@ static void cycles_belong_to_the_branches_before_which_they_are_told(void **stat
 	for (uint32_t cycles = 2; cycles <= 4; cycles += 2) {
 		add(bench, FLOW_TIME, 100);
 		bench->batch.items[bench->batch.count - 1].count = cycles;
-		add(bench, FLOW_BLOCK, 0);
-		bench->batch.items[bench->batch.count - 1].block = &block;
-		bench->batch.items[bench->batch.count - 1].count = 1;
-		bench->batch.items[bench->batch.count - 1].flags = FLOW_TAKEN;
+		add_block(bench, &block);
 	}
 	prints(bench, "                0\n"
 		      "             1000 \t IPC: 0.50 (1/2) \n"
@@ -210,17 +225,8 @@ static void cycles_belong_to_the_branches_before_which_they_are_told(void **stat
 static void the_time_of_a_packet_is_that_of_the_branch_it_tells(void **state)
 {
 	struct bench *bench = bench_new(FIELD_TIME | FIELD_IP, "b");
-	struct insn insns[] = {
-		{ .ip = 0x1000, .class = INSN_JMP, .target = 0x1004 },
-		{ .ip = 0x1004, .class = INSN_JCC, .target = 0x1000 },
-	};
-	struct block block = {
-		.ip = 0x1000,
-		.insns = insns,
-		.count = 2,
-		.end = BLOCK_CONDITIONAL,
-		.target = 0x1000,
-	};
+	struct insn insns[2];
+	struct block block = loop_of(insns, INSN_JMP);
 
 	bench->config.nanoseconds = true;
 	add_context(bench, host);
@@ -228,10 +234,7 @@ static void the_time_of_a_packet_is_that_of_the_branch_it_tells(void **state)
 	add(bench, FLOW_BEGIN, 0x1000);
 	for (uint64_t time = 200; time <= 300; time += 100) {
 		add(bench, FLOW_TIME, time);
-		add(bench, FLOW_BLOCK, 0);
-		bench->batch.items[bench->batch.count - 1].block = &block;
-		bench->batch.items[bench->batch.count - 1].count = 2;
-		bench->batch.items[bench->batch.count - 1].flags = FLOW_TAKEN;
+		add_block(bench, &block);
 	}
 	add(bench, FLOW_TIME, 400);
 	add(bench, FLOW_ASYNC, 0x2000);
@@ -247,15 +250,8 @@ static void a_period_is_due_where_tracing_was_on_for_all_of_it(void **state)
 {
 	enum { TICKS = 64, OFF = 14 };
 	struct bench *bench = bench_new(FIELD_TIME | FIELD_PERIOD, "i64t");
-	struct insn insns[] = { { .ip = 0x1000 },
-				{ .ip = 0x1001, .class = INSN_JCC, .target = 0x1000 } };
-	struct block block = {
-		.ip = 0x1000,
-		.insns = insns,
-		.count = 2,
-		.end = BLOCK_CONDITIONAL,
-		.target = 0x1000,
-	};
+	struct insn insns[2];
+	struct block block = loop_of(insns, INSN_PLAIN);
 
 	bench->config.nanoseconds = true;
 	add_context(bench, host);
@@ -265,10 +261,7 @@ static void a_period_is_due_where_tracing_was_on_for_all_of_it(void **state)
 			add(bench, FLOW_END_ASYNC, 0);
 		if (time == 10 || time == OFF)
 			add(bench, FLOW_BEGIN, 0x1000);
-		add(bench, FLOW_BLOCK, 0);
-		bench->batch.items[bench->batch.count - 1].block = &block;
-		bench->batch.items[bench->batch.count - 1].count = 2;
-		bench->batch.items[bench->batch.count - 1].flags = FLOW_TAKEN;
+		add_block(bench, &block);
 	}
 	prints(bench, "    0.000000640:          3 \n"
 		      "    0.000000704:          2 \n"
