@@ -5,31 +5,15 @@
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 . tests/need.sh
+. tests/check.sh
 need build-essential clang clang-format mandoc meson pkg-config python3 \
 	libcmocka-dev libelf-dev libiberty-dev libjansson-dev libkmod-dev libtraceevent-dev libvirt-dev libzstd-dev \
 	libzydis-dev || exit 1
 
 builds=${1:-$PWD/build-tests}
-passed=0 failed=0 skipped=0
+log=$builds/log skipped=0
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 mkdir -p "$builds"
-
-# check WHAT COMMAND...: run it; quiet where it works
-check()
-{
-	local what=$1 log=$builds/log
-
-	shift
-	if "$@" >"$log" 2>&1; then
-		echo "ok    $what"
-		((passed += 1))
-	else
-		tail -n 60 "$log"
-		echo "FAIL  $what"
-		((failed += 1))
-		return 1
-	fi
-}
 
 # build NAME COMPILER OPTION...: set up and compile in a directory of its own
 build()
@@ -82,7 +66,7 @@ installed()
 # A real guest of libvirt, copied by every way.
 guest()
 {
-	local log=$builds/log p f
+	local p f
 
 	if [[ $(id -u) != 0 ]]; then
 		echo "skip  a real guest: only root can start one"

@@ -7,12 +7,14 @@ set -u -o pipefail
 ptvm=$(realpath "${1:?the ptvm to test}") record=$(realpath "${2:?the record_here to test}")
 cd "$(dirname "$0")" || exit 1
 . ../need.sh
+. ../check.sh
 need busybox-static cpio dropbear-bin jq libvirt-clients libvirt-daemon-driver-qemu libvirt-daemon-system linux-perf \
 	openssh-client openssh-sftp-server python3 qemu-guest-agent qemu-system-x86 seabios sshfs || exit 77
 
 name=ptvm-test-$$ port=$((20000 + $$ % 10000))
 virsh=(virsh -q -c qemu:///system)
-work=$(mktemp -d) passed=0 failed=0 daemons=()
+work=$(mktemp -d) daemons=()
+log=$work/log
 chmod 755 "$work"
 trap clean_up EXIT
 
@@ -29,23 +31,6 @@ clean_up()
 		done
 	fi
 	rm -rf "$work"
-}
-
-# check WHAT COMMAND...: run it; quiet where it works
-check()
-{
-	local what=$1
-
-	shift
-	if "$@" >"$work/log" 2>&1; then
-		echo "ok    $what"
-		((passed += 1))
-	else
-		tail -n 20 "$work/log"
-		echo "FAIL  $what"
-		((failed += 1))
-		return 1
-	fi
 }
 
 start_libvirt()
