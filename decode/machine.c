@@ -50,6 +50,7 @@ static void machine_free(struct machine *machine)
 	label_table_free(&machine->labels);
 	text_pokes_free(&machine->pokes);
 	symbols_free(&machine->symbols);
+	symbols_free(&machine->later_symbols);
 	free_ranges(&machine->maps);
 	free_ranges(&machine->ksymbols);
 	processes_free(&machine->processes);
@@ -411,12 +412,20 @@ int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_
 	return r;
 }
 
-/* Names belong to the code that was copied with them. */
+/* Names belong to the code that was copied with them; where the first copy has none, a module may
+ * have come meanwhile. */
 static const struct symbol *find_symbol(const struct machine *machine, uint64_t address,
 					uint64_t time_ns)
 {
-	return is_later(machine, address, time_ns) ? NULL
-						   : symbols_find(&machine->symbols, address);
+	const struct later_range *range = later_code_range(&machine->later, address);
+	bool is_replaced = range && range->start <= address;
+	const struct symbol *symbol = NULL;
+
+	if (!is_later(machine, address, time_ns))
+		symbol = symbols_find(&machine->symbols, address);
+	if (symbol || (is_replaced && time_ns < range->since))
+		return symbol;
+	return symbols_find(&machine->later_symbols, address);
 }
 
 const char *machine_module(const struct machine *machine, uint64_t address, uint64_t time_ns)

@@ -141,12 +141,15 @@ static int load_kcore(struct machine *machine, const struct kernel_files *files,
 
 	if (!r)
 		r = add_segments(machine, path, &file, 0, error);
-	if (!r && files->later)
-		r = settle(machine, load_later(machine, files->later, &story), NULL, &story, error);
+	if (!r && files->later_kcore)
+		r = settle(machine, load_later(machine, files->later_kcore, &story), NULL, &story,
+			   error);
 	if (!r && name_pieces(machine))
 		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
-	if (!r)
+	if (!r) {
 		symbols_clip(&machine->symbols, &machine->image);
+		symbols_clip(&machine->later_symbols, &machine->image);
+	}
 	elf_file_close(&file);
 	return r;
 }
@@ -250,6 +253,11 @@ int machine_load_kernel(struct machine *machine, const struct kernel_files *file
 	if (!r && files->kallsyms && !machine->symbols.count)
 		r = settle(machine, load_kallsyms(machine, files->kallsyms, &is_moved, &story),
 			   asked->kallsyms, &story, error);
+	story = (struct ptvm_error){ 0 };
+	if (!r && files->later_kallsyms && !is_moved)
+		r = settle(machine,
+			   kallsyms_load(files->later_kallsyms, &machine->later_symbols, &story),
+			   NULL, &story, error);
 	story = (struct ptvm_error){ 0 };
 	if (!r && files->modules && !machine->maps.list.count)
 		r = settle(machine, load_modules(machine, files->modules, &story), asked->modules,

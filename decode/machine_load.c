@@ -48,7 +48,7 @@ static void prefer(struct machine *machine, struct kernel_files *files,
 		files->kallsyms = asked->kallsyms;
 		files->kcore = file_beside(machine, asked->kallsyms, "kcore");
 		files->modules = file_beside(machine, asked->kallsyms, "modules");
-		files->later = NULL;
+		files->later_kcore = files->later_kallsyms = NULL;
 	}
 	if (asked->vmlinux)
 		files->vmlinux = asked->vmlinux;
@@ -58,13 +58,15 @@ static void prefer(struct machine *machine, struct kernel_files *files,
 		files->kcore = asked->kcore;
 }
 
-/* `recording`: its directory, NULL none. */
-static const char *later_kcore(struct machine *machine, const char *recording)
+/* What a later copy has besides. `recording`: its directory, NULL none. */
+static const char *later_file(struct machine *machine, const char *recording, const char *what)
 {
-	char name[40] = "data.ptvm-kcore";
+	char name[60];
 
 	if (machine->pid)
-		(void)snprintf(name, sizeof(name), "data.ptvm-kcore__%d", machine->pid);
+		(void)snprintf(name, sizeof(name), "data.ptvm-%s__%d", what, machine->pid);
+	else
+		(void)snprintf(name, sizeof(name), "data.ptvm-%s", what);
 	return recording ? file_in(machine, recording, name) : NULL;
 }
 
@@ -75,7 +77,8 @@ static int load(struct machine *machine, const char *recording, const char *dire
 
 	if (directory)
 		files = files_in(machine, directory);
-	files.later = later_kcore(machine, recording);
+	files.later_kcore = later_file(machine, recording, "kcore");
+	files.later_kallsyms = later_file(machine, recording, "kallsyms");
 	prefer(machine, &files, asked);
 	return machine_load_kernel(machine, &files, asked, error);
 }

@@ -43,9 +43,9 @@ struct machine {
 	struct image image;
 	struct later_code later;
 	struct text_pokes pokes;
-	struct symbols symbols;
-	struct named_ranges maps;     /* the kernel and its modules */
-	struct named_ranges ksymbols; /* BPF programs and other text made at run time */
+	struct symbols symbols, later_symbols; /* of modules that a later copy has besides */
+	struct named_ranges maps;              /* the kernel and its modules */
+	struct named_ranges ksymbols;          /* BPF programs and other text made at run time */
 	/* Where the recording says the kernel is: a symbol and its address; NULL unknown. */
 	const char *reference_name;
 	uint64_t reference_address;
@@ -98,7 +98,8 @@ int machines_read_records(struct machines *machines, const struct perf_data *dat
 /** Where a kernel's files are; NULL where there is none. */
 struct kernel_files {
 	const char *kallsyms, *kcore, *modules, *vmlinux;
-	const char *later; /* pages of a later copy of kcore, see docs/recording-format.md */
+	/* what a later copy has besides, see docs/recording-format.md */
+	const char *later_kcore, *later_kallsyms;
 };
 
 /**

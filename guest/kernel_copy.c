@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "guest/channel.h"
+#include "guest/kallsyms_changes.h"
 
 static int begin(struct kernel_copy *kernel, struct channel *channel, const char *path,
 		 const char *domain, struct ptvm_error *error)
@@ -23,12 +24,14 @@ int kernel_copy_begin(struct kernel_copy *kernel, struct channel *channel, const
 		      pid_t pid, const char *domain, struct ptvm_error *error)
 {
 	char suffix[24] = "", *path = kernel->path, *changes = kernel->changes_path;
+	char *symbols = kernel->symbols_path;
 	const size_t size = sizeof(kernel->path);
 
 	if (pid)
 		(void)snprintf(suffix, sizeof(suffix), "__%d", pid);
 	if (snprintf(path, size, "%s/kcore_dir%s", recording, suffix) >= (int)size ||
-	    snprintf(changes, size, "%s/data.ptvm-kcore%s", recording, suffix) >= (int)size)
+	    snprintf(changes, size, "%s/data.ptvm-kcore%s", recording, suffix) >= (int)size ||
+	    snprintf(symbols, size, "%s/data.ptvm-kallsyms%s", recording, suffix) >= (int)size)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "the path of the recording is too long");
 	return begin(kernel, channel, path, domain, error);
 }
@@ -85,6 +88,9 @@ static int keep_changes(struct kernel_copy *kernel, struct ptvm_error *error)
 
 	if (r || !(changes->changed + changes->added))
 		kernel->changes_path[0] = '\0';
+	if (!r)
+		r = kallsyms_changes_write(kernel->path, kernel->directory.work,
+					   kernel->symbols_path, error);
 	return r ? r : note_changes(kernel);
 }
 

@@ -1,7 +1,7 @@
 /* The kernel of one machine in a recording: kcore_dir for the host, kcore_dir__PID for a guest,
  * with kcore, kallsyms and modules, and nothing else, since perf removes only these. It is copied
  * before the trace begins and once more when it has ended; of the second copy only the pages of
- * code that are not in the first one stay. */
+ * code and the symbols of modules stay that are not in the first one. */
 #pragma once
 
 #include <jansson.h>
@@ -29,6 +29,7 @@ struct kernel_copy {
 	/* And once it was copied again: */
 	struct kcore_changes changes;
 	char changes_path[PATH_MAX]; /* of the pages, a core file; "" no page changed */
+	char symbols_path[PATH_MAX]; /* of the symbols of modules that are new, if there are any */
 
 	struct output_directory directory;
 	bool is_again, is_begun;

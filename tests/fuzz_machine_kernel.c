@@ -1,11 +1,12 @@
-/* Pieces of any bytes as the files of a kernel: kcore, a later copy of it, kallsyms and modules.
+/* Pieces of any bytes as the files of a kernel: kcore, a later copy of it, kallsyms, modules
+ * and symbols of a later copy.
  * All code that was loaded is found again and read to its end. */
 #include "decode/machine_parts.h"
 #include "tests/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { FILES = 4 };
+enum { FILES = 5 };
 
 /* Reads the last byte of the code at an address, and what is known of the place. */
 static unsigned look_at(struct machine *machine, uint64_t address)
@@ -41,6 +42,8 @@ static unsigned look_around(struct machine *machine)
 	}
 	for (size_t i = 0; i < machine->symbols.count; i++)
 		sum += look_at(machine, machine->symbols.items[i].start);
+	for (size_t i = 0; i < machine->later_symbols.count; i++)
+		sum += look_at(machine, machine->later_symbols.items[i].start);
 	(void)machine_labels(machine);
 	return sum;
 }
@@ -59,7 +62,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < FILES; i++)
 		fds[i] = fuzz_file(fuzz_piece(&rest), paths[i]);
 	files = (struct kernel_files){
-		.kcore = paths[0], .later = paths[1], .kallsyms = paths[2], .modules = paths[3]
+		.kcore = paths[0],
+		.later_kcore = paths[1],
+		.kallsyms = paths[2],
+		.modules = paths[3],
+		.later_kallsyms = paths[4],
 	};
 	if (!machine || machine_load_kernel(machine, &files, &none, NULL))
 		abort();

@@ -211,6 +211,7 @@ static void code_that_stays_leaves_no_second_copy(void **state)
 	assert_int_equal(bench->kernel.changes.gone, 0);
 	assert_string_equal(bench->kernel.changes_path, "");
 	assert_int_not_equal(look(bench, "data.ptvm-kcore__500", &status), 0);
+	assert_int_not_equal(look(bench, "data.ptvm-kallsyms__500", &status), 0);
 	assert_int_equal(count_directories(bench), 1);
 }
 
@@ -231,12 +232,19 @@ static void pages_that_changed_are_kept(void **state)
 	patch(bench, 0x5ffe); /* in the last bytes of a page and the first of the next */
 	patch(bench, 0x9000);
 	fake_tree_file(&bench->tree, "late 8192 0 - Live 0xffffffffc0536000\n", "proc/modules");
+	fake_tree_file(&bench->tree,
+		       "ffffffff96000000 T _stext\nffffffff96000000 T _text\n"
+		       "ffffffff96180123 T _etext\nffffffffc0533010 t virtio_probe\t[virtio]\n"
+		       "ffffffffc0536010 t late_probe\t[late]\n"
+		       "ffffffffc0550020 t bpf_prog_6deef7357e7b4530\t[bpf]\n",
+		       "proc/kallsyms");
 	copy_again(bench);
 	assert_int_equal(bench->kernel.changes.changed, 3);
 	assert_int_equal(bench->kernel.changes.added, 2);
 	/* Memory between code is copied, too, with the module that was removed. */
 	assert_int_equal(bench->kernel.changes.gone, 0);
 	assert_private(bench, "data.ptvm-kcore__500", 0600);
+	assert_private(bench, "data.ptvm-kallsyms__500", 0600);
 	assert_int_equal(mapped_file_open(bench->kernel.changes_path, &bytes, NULL), 0);
 	assert_int_equal(elf_file_read("changes", bytes, &elf, NULL), 0);
 	assert_int_equal(elf.segments.count, 3);

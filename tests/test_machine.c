@@ -270,12 +270,15 @@ static void code_that_came_later_fills_gaps_only(void **state)
 	write_kernel(fixture, "kcore_dir__123", 'g');
 	write_file(fixture, "data.ptvm-kcore", kcore, elf_make(both, 2, kcore));
 	write_text(fixture, "data.ptvm-kcore__123", "not a kcore");
+	write_text(fixture, "data.ptvm-kallsyms", "ffffffffc0100010 t loaded\t[late]\n");
 	load(fixture);
 	assert_string_equal(code(fixture->machines.host, 1, LATER + PAGE - 1, 5), "l..4097");
 	assert_string_equal(code(fixture->machines.host, 1, TEXT, 5), "k..64");
 	assert_false(machine_has_later_code(fixture->machines.host));
 	assert_string_equal(symbol(fixture->machines.host, 1, LATER, 5),
 			    "?+0x0 ([kernel.kallsyms])");
+	assert_string_equal(symbol(fixture->machines.host, 1, LATER + 0x12, 5),
+			    "loaded+0x2 ([kernel.kallsyms])");
 	assert_string_equal(code(machines_guest(&fixture->machines, 123), 1, LATER, 5), "-");
 	assert_non_null(strstr(machines_note(&fixture->machines, 0), "data.ptvm-kcore__123"));
 }
@@ -334,6 +337,7 @@ static void what_was_replaced_is_what_a_later_copy_has_from_then_on(void **state
 		   "ffffffff81001000 t old_function\t[old]\n");
 	memset(pages + PAGE, 'l', PAGE);
 	write_file(fixture, "data.ptvm-kcore", kcore, elf_make(&segment, 1, kcore));
+	write_text(fixture, "data.ptvm-kallsyms", "ffffffff81001008 t new_function\t[new]\n");
 	load(fixture);
 	host = fixture->machines.host;
 	range = machine_replaced(host, &count);
@@ -348,9 +352,12 @@ static void what_was_replaced_is_what_a_later_copy_has_from_then_on(void **state
 	assert_true(view.from == 0 && view.to == 50);
 	assert_int_equal(machine_code(host, 1, TEXT + PAGE, 70, &view), 0);
 	assert_true(view.from == 50 && view.to == UINT64_MAX);
-	assert_string_equal(machine_module(host, TEXT + PAGE + 5, 49), "[old]");
+	assert_string_equal(machine_module(host, TEXT + PAGE + 9, 49), "[old]");
+	assert_string_equal(machine_module(host, TEXT + PAGE + 9, 50), "[new]");
 	assert_null(machine_module(host, TEXT + PAGE + 5, 50));
 	assert_string_equal(symbol(host, 1, TEXT + PAGE + 5, 50), "?+0x0 ([kernel.kallsyms])");
+	assert_string_equal(symbol(host, 1, TEXT + PAGE + 9, 50),
+			    "new_function+0x1 ([kernel.kallsyms])");
 }
 
 static void a_default_guest_is_given_by_its_kallsyms(void **state)
