@@ -10,7 +10,7 @@
 #include "decode/machine.h"
 #include "decode/perf_damage.h"
 #include "decode/perf_data.h"
-#include "decode/script_setup.h"
+#include "decode/script.h"
 #include "decode/team.h"
 
 /* What went wrong, in one line for each kind; each case is a line of the output if that was asked

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "decode/base/options.h"
-#include "decode/script_setup.h"
+#include "decode/script.h"
 
 /* The table, in the order of --help; zeroes behind the last row end it. */
 struct option_table {

@@ -3,7 +3,7 @@
 #include "decode/perf_dump.h"
 #include "decode/perf_info.h"
 #include "decode/pt_dump.h"
-#include "decode/script_setup.h"
+#include "decode/script.h"
 
 static void print_packets(void *context, const uint8_t *data, uint64_t size)
 {

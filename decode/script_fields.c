@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "decode/sample_line.h"
-#include "decode/script_setup.h"
+#include "decode/script.h"
 
 static uint32_t default_fields(const struct script *script)
 {

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "decode/print_prefix.h"
-#include "decode/script_setup.h"
+#include "decode/script.h"
 
 enum { MOST_WORDS = 8, WORD_BYTES = 64 };
 
-/** The first few of what there is, each once. */
+/* The first few of what there is, each once. */
 struct words {
 	char items[MOST_WORDS][WORD_BYTES];
 	unsigned count;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decode/script_setup.h"
+#include "decode/script.h"
 
 enum { MOST_WORDS = 80 };
 

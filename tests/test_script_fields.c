@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decode/script_setup.h"
+#include "decode/script.h"
 
 enum {
 	PLACE = FIELD_IP | FIELD_SYM | FIELD_SYMOFF | FIELD_DSO,

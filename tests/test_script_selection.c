@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "decode/script_setup.h"
+#include "decode/script.h"
 
 enum { MOST = 20 };
 

@@ -16,7 +16,7 @@
 #include "decode/machine_parts.h"
 #include "decode/perf_record.h"
 #include "decode/record_lines.h"
-#include "decode/script_setup.h"
+#include "decode/script.h"
 #include "tests/flow_bench.h"
 
 /* A queue is long enough for some segments. */

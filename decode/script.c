@@ -1,4 +1,4 @@
-#include "decode/script_setup.h"
+#include "decode/script.h"
 
 #include <sched.h>
 #include <stdlib.h>

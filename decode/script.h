@@ -1,4 +1,6 @@
-/* The options of `ptvm script`, and what the timeline needs of them. Internal to the verb. */
+/* A run of `ptvm script`: its options, what it reads, and how it prints. Internal to the verb,
+ * whose other parts are script_arguments.c, script_fields.c, script_selection.c and script_dump.c.
+ */
 #pragma once
 
 #include <stdio.h>
