@@ -48,7 +48,7 @@ static int choose(const struct script_args *args, enum event_kind kind, struct c
 {
 	for (unsigned i = 0; i < args->step_count; i++) {
 		const char *text = step_fields(&args->steps[i]);
-		uint32_t added = 0, kept = UINT32_MAX;
+		uint32_t flags = choice->fields & FIELD_FLAGS, added = 0, kept = UINT32_MAX;
 		int r;
 
 		if (!text)
@@ -60,6 +60,8 @@ static int choose(const struct script_args *args, enum event_kind kind, struct c
 			r = fields_parse(text, kind, &kept, error);
 		if (r)
 			return r;
+		if (kept == added) /* a list: in perf, only -flags takes these away */
+			choice->fields |= flags;
 		choice->asked = (choice->asked & kept) | added;
 		choice->refused = (choice->refused | (kept == added ? 0 : ~kept)) & ~added;
 		choice->is_changed |= (added | ~kept) & ~(uint32_t)NO_CHANGE;

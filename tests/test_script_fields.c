@@ -157,6 +157,16 @@ static void options_build_on_one_another(void **state)
 	assert_true(all.insn_addr && all.event_period && all.full_insns);
 }
 
+static void flags_outlast_a_list(void **state)
+{
+	const struct script_step steps[] = { { STEP_FIELDS, "+flags" },
+					     { STEP_FIELDS, "ip" },
+					     { STEP_FIELDS, "-flags" } };
+
+	assert_int_equal(parse(NULL, steps, 2).print.fields, FIELD_IP | FIELD_FLAGS);
+	assert_int_equal(parse(NULL, steps, 3).print.fields, FIELD_IP);
+}
+
 static void samples_have_what_was_recorded(void **state)
 {
 	struct perf_event cycles = { .type = HARDWARE_TYPE, .sample_type = RECORDED };
@@ -225,6 +235,7 @@ int main(void)
 		cmocka_unit_test(calls_that_are_asked_for_are_shown),
 		cmocka_unit_test(there_is_no_ipc_where_instructions_are_passed_over),
 		cmocka_unit_test(options_build_on_one_another),
+		cmocka_unit_test(flags_outlast_a_list),
 		cmocka_unit_test(samples_have_what_was_recorded),
 		cmocka_unit_test(a_cpu_that_was_not_recorded_may_be_asked_for),
 		cmocka_unit_test(tracepoints_have_a_place_where_they_have_call_chains),
