@@ -1,5 +1,6 @@
 #include "decode/build_id.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { NOTE_HEADER = 12, NOTE_BUILD_ID = 3 };
@@ -7,6 +8,14 @@ enum { NOTE_HEADER = 12, NOTE_BUILD_ID = 3 };
 static uint64_t align4(uint64_t size)
 {
 	return (size + 3) & ~(uint64_t)3;
+}
+
+const char *build_id_text(const struct build_id *id, char text[BUILD_ID_TEXT_BYTES])
+{
+	text[0] = '\0';
+	for (size_t i = 0; i < id->size; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", id->bytes[i]);
+	return text;
 }
 
 bool build_id_find(struct bytes notes, struct build_id *ret)

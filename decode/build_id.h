@@ -8,7 +8,7 @@
 
 #include "decode/base/bytes.h"
 
-enum { BUILD_ID_BYTES = 20 };
+enum { BUILD_ID_BYTES = 20, BUILD_ID_TEXT_BYTES = 2 * BUILD_ID_BYTES + 1 };
 
 struct build_id {
 	uint8_t bytes[BUILD_ID_BYTES], size; /* size 0: none */
@@ -28,6 +28,9 @@ static inline int build_id_compare(const struct build_id *a, const struct build_
 {
 	return a->size != b->size ? a->size - b->size : memcmp(a->bytes, b->bytes, a->size);
 }
+
+/** Write it in hexadecimal, empty where there is none. Returns `text`. */
+const char *build_id_text(const struct build_id *id, char text[BUILD_ID_TEXT_BYTES]);
 
 /** Find the build id in ELF notes of 4-byte alignment; false, and `ret` is none, without one. */
 bool build_id_find(struct bytes notes, struct build_id *ret);

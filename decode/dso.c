@@ -22,13 +22,12 @@ static bool is_vdso(const struct dso *dso)
 static bool build_id_path(const struct dso *dso, const char *place, const char *suffix,
 			  char ret[PATH_MAX])
 {
-	char hex[2 * BUILD_ID_BYTES + 1];
+	char hex[BUILD_ID_TEXT_BYTES];
 	int n;
 
 	if (dso->build_id.size < 2 || !place)
 		return false;
-	for (size_t i = 0; i < dso->build_id.size; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", dso->build_id.bytes[i]);
+	(void)build_id_text(&dso->build_id, hex);
 	n = snprintf(ret, PATH_MAX, "%s/.build-id/%.2s/%s%s", place, hex, hex + 2, suffix);
 	return n > 0 && n < PATH_MAX;
 }

@@ -31,10 +31,9 @@ static uint32_t half(struct bytes body, uint64_t index)
 
 static void print_build_id(const struct perf_mmap *map, FILE *out)
 {
-	(void)fputs(" <", out);
-	for (unsigned i = 0; i < map->build_id.size; i++)
-		(void)fprintf(out, "%02x", map->build_id.bytes[i]);
-	(void)fputs(">]:", out);
+	char text[BUILD_ID_TEXT_BYTES];
+
+	(void)fprintf(out, " <%s>]:", build_id_text(&map->build_id, text));
 }
 
 static void print_mmap(const struct perf_record *record, FILE *out)

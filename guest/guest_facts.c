@@ -47,15 +47,13 @@ static void set_from_notes(struct channel *channel, struct guest_fact *fact)
 {
 	static const char path[] = "/sys/kernel/notes";
 	struct build_id id;
-	char notes[NOTES_BYTES], text[2 * sizeof(id.bytes) + 1] = "";
+	char notes[NOTES_BYTES], text[BUILD_ID_TEXT_BYTES];
 	int size = channel_read_text(channel, path, notes, sizeof(notes), NULL);
 
 	if (size <= 0)
 		return;
 	(void)build_id_find((struct bytes){ (const uint8_t *)notes, (size_t)size }, &id);
-	for (size_t i = 0; i < id.size; i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", id.bytes[i]);
-	set(fact, text, path);
+	set(fact, build_id_text(&id, text), path);
 }
 
 /* "btime SECONDS" */

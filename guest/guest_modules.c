@@ -371,12 +371,11 @@ static json_t *sections_json(const struct guest_module *module)
 
 static json_t *module_json(const struct guest_module *module)
 {
-	char id[2 * sizeof(module->id.bytes) + 1] = "";
+	char id[BUILD_ID_TEXT_BYTES];
 
-	for (size_t i = 0; i < module->id.size; i++)
-		(void)snprintf(id + 2 * i, 3, "%02x", module->id.bytes[i]);
 	return json_pack("{s:s, s:s*, s:s*, s:o*}", "name", module->name, "path", module->path,
-			 "build_id", *id ? id : NULL, "sections", sections_json(module));
+			 "build_id", module->id.size ? build_id_text(&module->id, id) : NULL,
+			 "sections", sections_json(module));
 }
 
 json_t *guest_modules_json(const struct guest_modules *modules)

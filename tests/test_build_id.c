@@ -64,6 +64,20 @@ static void ids_are_the_same_by_size_and_bytes(void **state)
 	assert_int_equal(build_id_make(bytes, sizeof(bytes)).size, BUILD_ID_BYTES);
 }
 
+static void an_id_is_written_in_hexadecimal(void **state)
+{
+	const uint8_t bytes[] = { 0, 0x1f, 0xa0 };
+	struct build_id id = build_id_make(bytes, sizeof(bytes));
+	char text[BUILD_ID_TEXT_BYTES];
+
+	assert_string_equal(build_id_text(&id, text), "001fa0");
+	id.size = 0;
+	assert_string_equal(build_id_text(&id, text), "");
+	memset(id.bytes, 0xff, sizeof(id.bytes));
+	id.size = BUILD_ID_BYTES;
+	assert_int_equal(strlen(build_id_text(&id, text)), BUILD_ID_TEXT_BYTES - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -71,6 +85,7 @@ int main(void)
 		cmocka_unit_test(notes_that_are_cut_have_none),
 		cmocka_unit_test(an_id_that_is_too_long_is_none),
 		cmocka_unit_test(ids_are_the_same_by_size_and_bytes),
+		cmocka_unit_test(an_id_is_written_in_hexadecimal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
