@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/write_all.h"
 
 enum { DEPTH_MAX = 8, STEP = 64 << 20 };
 
@@ -29,12 +30,7 @@ static ssize_t copy_some(int from, int to)
 	if (!buffer)
 		return -1;
 	got = read(from, buffer, BUFFER);
-	for (ssize_t at = 0, done; at < got; at += done) {
-		done = write(to, buffer + at, (size_t)(got - at));
-		if (done < 0)
-			return -1;
-	}
-	return got;
+	return got > 0 && write_all(to, buffer, (size_t)got) ? -1 : got;
 }
 
 static int copy_bytes(int from, int to, const struct watch *watch)

@@ -11,6 +11,7 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/vec.h"
+#include "decode/base/write_all.h"
 #include "decode/perf_header.h"
 
 static uint64_t whole_pages(uint64_t size)
@@ -46,21 +47,6 @@ static int open_spool(struct ptvm_error *error)
 	if (fd < 0)
 		fd = memfd_create("ptvm-pipe", MFD_CLOEXEC);
 	return fd < 0 ? ptvm_fail_errno(error, "no temporary file for a pipe") : fd;
-}
-
-static int write_all(int fd, const uint8_t *bytes, size_t size)
-{
-	while (size) {
-		ssize_t done = write(fd, bytes, size);
-
-		if (done < 0 && errno != EINTR)
-			return -1;
-		if (done > 0) {
-			bytes += done;
-			size -= (size_t)done;
-		}
-	}
-	return 0;
 }
 
 /* As many bytes as there are, up to `size`; fewer only at the end. */

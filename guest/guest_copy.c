@@ -1,6 +1,5 @@
 #include "guest/guest_copy.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -10,6 +9,7 @@
 #include <time.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/write_all.h"
 #include "decode/kallsyms.h"
 #include "guest/channel.h"
 #include "guest/code_ranges.h"
@@ -35,20 +35,9 @@ static int create(const struct guest_copy *copy, const char *name, struct ptvm_e
 	return file < 0 ? ptvm_fail_errno(error, "%s", path) : file;
 }
 
-static int write_all(int file, const char *data, size_t size, struct ptvm_error *error)
+static int write_text(int file, const char *text, size_t size, struct ptvm_error *error)
 {
-	ssize_t n;
-
-	while (size) {
-		n = write(file, data, size);
-		if (n < 0 && errno != EINTR)
-			return ptvm_fail_errno(error, "cannot write the copy");
-		if (n > 0) {
-			data += n;
-			size -= (size_t)n;
-		}
-	}
-	return 0;
+	return write_all(file, text, size) ? ptvm_fail_errno(error, "cannot write the copy") : 0;
 }
 
 static void say(struct guest_copy *copy, const char *doing, uint64_t total)
@@ -94,7 +83,7 @@ static int copy_modules(struct guest_copy *copy, struct ptvm_error *error)
 	file = create(copy, "modules", error);
 	if (file < 0)
 		return file;
-	return write_all(file, text, size, error);
+	return write_text(file, text, size, error);
 }
 
 static int open_kallsyms(struct guest_copy *copy, struct ptvm_error *error)
@@ -131,7 +120,7 @@ static int copy_kallsyms(struct guest_copy *copy, struct ptvm_error *error)
 				 GUEST_KALLSYMS_BYTES >> 20);
 	if (r > 0) {
 		copy->done += (uint64_t)r;
-		r = write_all(copy->kallsyms, text, (size_t)r, error);
+		r = write_text(copy->kallsyms, text, (size_t)r, error);
 		return r ? r : 1;
 	}
 	if (!r && !copy->done)
