@@ -74,14 +74,20 @@ static void set_anchor(struct pt_clock *clock, uint64_t tsc, const struct pt_tsc
 	clock->mtc_unseen = true;
 }
 
-/* Is a host time possible: not much before now, and not after the recorder read the buffer? */
+/* Is a time after the recorder read the buffer? */
+static bool is_too_late(const struct pt_clock *clock, uint64_t tsc)
+{
+	return clock->reference && tsc > clock->reference;
+}
+
+/* Is a host time possible: not much before now, and not too late? */
 static bool is_plausible(const struct pt_clock *clock, uint64_t tsc)
 {
 	enum { SLIP = 0x10000 }; /* ticks that a TSC packet may be late */
 
 	if (clock->known && tsc + SLIP < clock->now)
 		return false;
-	return !clock->reference || tsc <= clock->reference;
+	return !is_too_late(clock, tsc);
 }
 
 static bool guest_time(struct pt_clock *clock, const struct pt_tsc_group *group, uint64_t *ret)
@@ -126,6 +132,8 @@ void pt_clock_tsc(struct pt_clock *clock, const struct pt_tsc_group *group)
 		tsc = extend(clock, group->tsc);
 		if (!raw && !is_plausible(clock, tsc) && clock->have_ctc && group->have_tma)
 			tsc = time_by_crystal(clock, group);
+		else if (!raw && clock->known && is_too_late(clock, tsc))
+			return; /* damaged: nothing would ever be later */
 	}
 	move_to(clock, tsc);
 	clock->known = true;

@@ -122,6 +122,20 @@ static void a_tsc_is_extended_to_what_is_near(void **state)
 	assert_int_equal(clock.now, high + 2000);
 }
 
+static void a_tsc_after_the_buffer_was_read_is_damage(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	clock.reference = START + 100000;
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = START + 100001 });
+	assert_int_equal(clock.now, START);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 1));
+	assert_int_equal(clock.now, START + 8 * 84);
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = START + 100000 });
+	assert_int_equal(clock.now, START + 100000);
+}
+
 static void a_tsc_wraps_at_56_bits(void **state)
 {
 	struct pt_clock clock;
@@ -221,6 +235,7 @@ int main(void)
 		cmocka_unit_test(a_ratio_far_from_cbr_is_not_believed),
 		cmocka_unit_test(time_never_runs_backwards_and_says_so),
 		cmocka_unit_test(a_tsc_is_extended_to_what_is_near),
+		cmocka_unit_test(a_tsc_after_the_buffer_was_read_is_damage),
 		cmocka_unit_test(a_tsc_wraps_at_56_bits),
 		cmocka_unit_test(a_guests_tsc_shows_its_offset_and_the_hosts_time),
 		cmocka_unit_test(without_crystal_a_known_offset_serves),
