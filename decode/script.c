@@ -204,6 +204,21 @@ static int parse_selection(struct script *script, struct ptvm_error *error)
 	return r;
 }
 
+/* A trace of threads has their numbers instead of those of CPUs; a dump takes -C all the same. */
+static int check_cpus(const struct script *script, struct ptvm_error *error)
+{
+	const struct script_args *args = &script->args;
+
+	if (args->pt || args->dump || !args->cpus || !script->queue_count)
+		return 0;
+	for (size_t i = 0; i < script->queue_count; i++)
+		if (script->queues[i].cpu >= 0)
+			return 0;
+	return ptvm_fail(error, PTVM_BAD_USAGE,
+			 "-C: the recording does not say on which CPU its threads ran; --tid "
+			 "selects one of them");
+}
+
 static int parse_times(struct script *script, struct ptvm_error *error)
 {
 	const struct script_args *args = &script->args;
@@ -405,6 +420,8 @@ int script_open(struct script *script, struct ptvm_error *error)
 		r = parse_selection(script, error);
 	if (!r)
 		r = script->args.pt ? open_raw(script, error) : open_recording(script, error);
+	if (!r)
+		r = check_cpus(script, error);
 	if (!r)
 		r = parse_itrace(script, error);
 	if (!r)

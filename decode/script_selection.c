@@ -79,6 +79,11 @@ static bool explain_times(const struct script *script, struct text *text)
 	const struct time_ranges *times = &script->print.times;
 	uint64_t first, last;
 
+	if (script->print.timeless) {
+		begin(text, "--time", script->args.times);
+		text_puts(text, ": the trace has no times");
+		return true;
+	}
 	script_times(&script->data, &first, &last);
 	if (!last)
 		return false;

@@ -103,6 +103,18 @@ static void times_are_those_of_the_trace(void **state)
 	     "nothing matches --time 3,: the recording is from 1.500000000 to 2.000000001");
 }
 
+static void a_trace_without_times_says_so(void **state)
+{
+	struct bench *bench = bench_new();
+
+	ran(bench, 6, 7, 0, 1500000000);
+	bench->script.args.times = "1,";
+	bench->script.print.timeless = true;
+	bench->script.print.times =
+		(struct time_ranges){ .items = { { 1000000000, UINT64_MAX } }, .count = 1 };
+	says(bench, false, "nothing matches --time 1,: the trace has no times");
+}
+
 static void what_is_there_alone_is_told_together(void **state)
 {
 	struct bench *bench = bench_new();
@@ -142,6 +154,7 @@ int main(void)
 		cmocka_unit_test(of_many_a_few_are_named),
 		cmocka_unit_test(without_times_traces_tell_whose_they_are),
 		cmocka_unit_test(times_are_those_of_the_trace),
+		cmocka_unit_test(a_trace_without_times_says_so),
 		cmocka_unit_test(what_is_there_alone_is_told_together),
 		cmocka_unit_test(where_nothing_was_left_out_the_options_are_not_to_blame),
 		cmocka_unit_test(there_may_be_none),

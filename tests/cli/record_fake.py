@@ -109,6 +109,9 @@ def test_traces_of_threads_give_the_same_answers(bench):
         for itrace in ["--itrace=i1ibe", "--itrace=i0ns"]:
             asked = itrace, "comm,tid,time,ip,sym,symoff,dso,addr,flags"
             assert without_cpus(PTVM, made, *asked) == without_cpus(PTVM, SAMPLE, *asked), f"{sizes} {itrace}"
+    run = subprocess.run([PTVM, "script", "-C", "0", "-i", made], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (2, "", "ptvm script: -C: the recording does not say on which CPU "
+                                                        "its threads ran; --tid selects one of them\n"), run.stderr
 
 
 def test_perf_reads_traces_of_threads_alike(bench):
