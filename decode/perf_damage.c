@@ -25,13 +25,14 @@ static int check_records(const struct perf_data *data, struct ptvm_error *error)
 /* A recorder that was killed leaves the size 0: that is all that there was. */
 static int check_end(const struct perf_data *data, struct ptvm_error *error)
 {
-	uint64_t left = data->file.size - data->data_offset;
+	const uint64_t left = data->file.size - data->data_offset;
+	const uint64_t missing = data->data_size - left;
 
 	if (data->is_pipe || data->data_size <= left)
 		return 0;
 	return ptvm_fail(error, PTVM_BAD_INPUT,
-			 "%s: cut off, %" PRIu64 " bytes of its records are missing",
-			 data->file_path, data->data_size - left);
+			 "%s: cut off, %" PRIu64 " byte%s of its records %s missing",
+			 data->file_path, missing, plural(missing), missing == 1 ? "is" : "are");
 }
 
 /* The sentence is the count, `noun` with its ending, and `after`. */

@@ -100,6 +100,9 @@ static void a_file_that_ends_too_early_is_told(void **state)
 	file.size = data[0] + data[1] - 64; /* between two records */
 	tell(file, told);
 	assert_non_null(strstr(told, "file: cut off, 64 bytes of its records are missing\n"));
+	file.size = data[0] + data[1] - 1;
+	tell(file, told);
+	assert_non_null(strstr(told, "file: cut off, 1 byte of its records is missing\n"));
 	perf_build_free(&build);
 }
 
