@@ -2,6 +2,7 @@
 #include "decode/fields.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The kinds of events that a list may be for. Lines made of the trace belong to two kinds of perf.
@@ -78,6 +79,17 @@ static uint32_t field_find(const char *word, size_t length)
 	return 0;
 }
 
+static int refuse_field(const char *word, size_t length, struct ptvm_error *error)
+{
+	char known[256] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && used < sizeof(known); i++)
+		used += (size_t)snprintf(known + used, sizeof(known) - used, " %s", names[i].name);
+	return ptvm_fail(error, PTVM_BAD_USAGE, "-F: no field is called '%.*s': there are%s",
+			 (int)length, word, known);
+}
+
 static int read_word(struct change *change, const char *word, size_t length,
 		     struct ptvm_error *error)
 {
@@ -85,8 +97,7 @@ static int read_word(struct change *change, const char *word, size_t length,
 	uint32_t field = list ? field_find(word, length) : field_find(word + 1, length - 1);
 
 	if (!field)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "-F: no field is called '%.*s'",
-				 (int)(length - !list), word + !list);
+		return refuse_field(word + !list, length - !list, error);
 	if (change->any && change->list != list)
 		return ptvm_fail(error, PTVM_BAD_USAGE,
 				 "-F: '%.*s' mixes a list of fields with + and -", (int)length,
@@ -112,7 +123,9 @@ static int read_kind(const char **text, unsigned *ret, struct ptvm_error *error)
 		return 0;
 	*ret = kinds_find(*text, (size_t)(colon - *text));
 	if (!*ret)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "-F: no kind of events is called '%.*s'",
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "-F: no kind of events is called '%.*s': there are hw sw trace "
+				 "raw break synth",
 				 (int)(colon - *text), *text);
 	*text = colon + 1;
 	return 0;

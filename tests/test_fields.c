@@ -19,6 +19,12 @@ static uint32_t parse(const char *text)
 	return fields;
 }
 
+#define FIELDS                                                                                     \
+	": there are comm tid pid cpu time event period ip sym symoff dso addr flags insn "        \
+	"insnlen "                                                                                 \
+	"ipc machine_pid vcpu synth vmcs nr callindent disasm trace brstack"
+#define KINDS ": there are hw sw trace raw break synth"
+
 static void refuse(const char *text, const char *message)
 {
 	uint32_t fields = BEFORE;
@@ -61,13 +67,13 @@ static void a_list_does_not_mix_with_signs(void **state)
 
 static void words_that_are_no_field_are_refused(void **state)
 {
-	refuse("ip,foo,sym", "-F: no field is called 'foo'");
-	refuse("+brstacksym", "-F: no field is called 'brstacksym'");
-	refuse("COMM", "-F: no field is called 'COMM'");
-	refuse("comm tid", "-F: no field is called 'comm tid'");
-	refuse("sy", "-F: no field is called 'sy'");
-	refuse("-", "-F: no field is called ''");
-	refuse("++ip", "-F: no field is called '+ip'");
+	refuse("ip,foo,sym", "-F: no field is called 'foo'" FIELDS);
+	refuse("+brstacksym", "-F: no field is called 'brstacksym'" FIELDS);
+	refuse("COMM", "-F: no field is called 'COMM'" FIELDS);
+	refuse("comm tid", "-F: no field is called 'comm tid'" FIELDS);
+	refuse("sy", "-F: no field is called 'sy'" FIELDS);
+	refuse("-", "-F: no field is called ''" FIELDS);
+	refuse("++ip", "-F: no field is called '+ip'" FIELDS);
 }
 
 static void a_list_without_fields_is_refused(void **state)
@@ -89,7 +95,7 @@ static void kinds_of_events_outside_the_trace_change_nothing(void **state)
 	assert_int_equal(parse("trace:+sym"), BEFORE);
 	assert_int_equal(parse("raw:sym"), BEFORE);
 	assert_int_equal(parse("break:-ip"), BEFORE);
-	refuse("sw:foo", "-F: no field is called 'foo'");
+	refuse("sw:foo", "-F: no field is called 'foo'" FIELDS);
 }
 
 static uint32_t parse_for(enum event_kind kind, const char *text)
@@ -122,9 +128,9 @@ static void an_empty_list_leaves_samples_out(void **state)
 
 static void other_kinds_are_refused(void **state)
 {
-	refuse("xx:ip", "-F: no kind of events is called 'xx'");
-	refuse(":ip", "-F: no kind of events is called ''");
-	refuse("hw:sw:ip", "-F: no field is called 'sw:ip'");
+	refuse("xx:ip", "-F: no kind of events is called 'xx'" KINDS);
+	refuse(":ip", "-F: no kind of events is called ''" KINDS);
+	refuse("hw:sw:ip", "-F: no field is called 'sw:ip'" FIELDS);
 }
 
 int main(void)

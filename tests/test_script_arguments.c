@@ -132,7 +132,10 @@ static void mistakes_are_told_where_they_are(void **state)
 	refuse("script --insn-trace=all", "--insn-trace takes raw, not 'all'");
 	refuse("script --itrace=k",
 	       "--itrace at 'k': the letters are i b c r e p w x I s g l G L q A Z");
-	refuse("script -F nosuch", "-F: no field is called 'nosuch'");
+	refuse("script -F nosuch",
+	       "-F: no field is called 'nosuch': there are comm tid pid cpu time event period ip "
+	       "sym symoff dso addr flags insn insnlen ipc machine_pid vcpu synth vmcs nr "
+	       "callindent disasm trace brstack");
 	refuse("script recording", "unexpected argument: recording; see 'ptvm script --help'");
 }
 
