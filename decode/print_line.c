@@ -67,7 +67,7 @@ void print_add_ipc(struct text *text, uint64_t insns, uint64_t cycles)
 {
 	char line[96];
 
-	if (!cycles)
+	if (!insns || !cycles)
 		return;
 	(void)snprintf(line, sizeof(line),
 		       " \t IPC: %" PRIu64 ".%02" PRIu64 " (%" PRIu64 "/%" PRIu64 ") ",

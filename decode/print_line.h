@@ -26,7 +26,7 @@ void print_add_event(const struct print_config *config, struct text *text, const
 void print_take_ipc(const struct printer *printer, struct ipc_mark *mark, uint64_t *insns,
 		    uint64_t *cycles);
 
-/** Append them, if there are any. */
+/** Append them, if there are both. */
 void print_add_ipc(struct text *text, uint64_t insns, uint64_t cycles);
 
 /** The address space of an address in the present context; NULL for address 0. */

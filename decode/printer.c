@@ -338,10 +338,12 @@ static bool is_decided(const struct flow_item *item)
  * what ran before is older. */
 static void settle_time(struct printer *printer)
 {
+	if (printer->told_ns == printer->time_ns && printer->told_cycles == printer->cycles)
+		return;
+	settle_branch(printer);
 	printer->cycles = printer->told_cycles;
 	if (printer->told_ns == printer->time_ns)
 		return;
-	settle_branch(printer);
 	if (printer->told_ns >= printer->record_ns)
 		print_origin_of_samples(printer, printer->told_ns);
 	printer->time_ns = printer->told_ns;

@@ -217,9 +217,13 @@ static void cycles_belong_to_the_branches_before_which_they_are_told(void **stat
 		bench->batch.items[bench->batch.count - 1].count = cycles;
 		add_block(bench, &block);
 	}
+	add(bench, FLOW_TIME, 100);
+	bench->batch.items[bench->batch.count - 1].count = 8;
+	add(bench, FLOW_ASYNC, 0x2000); /* nothing ran */
 	prints(bench, "                0\n"
 		      "             1000 \t IPC: 0.50 (1/2) \n"
-		      "             1000 \t IPC: 0.25 (1/4) \n");
+		      "             1000 \t IPC: 0.25 (1/4) \n"
+		      "             1000\n");
 }
 
 static void the_time_of_a_packet_is_that_of_the_branch_it_tells(void **state)
