@@ -78,7 +78,6 @@ int record(const struct roots *roots, const struct perf_kernel *kernel,
 	};
 	struct record_loop loop = { .recorder = &recorder,
 				    .options = options,
-				    .verb = argv[0],
 				    .signals = -1,
 				    .wake = -1,
 				    .control = control_fifo_none() };

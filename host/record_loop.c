@@ -35,7 +35,7 @@ static void say(const struct record_loop *loop, const char *what)
 {
 	if (isatty(STDERR_FILENO))
 		(void)fputs("\r\033[K", stderr);
-	(void)fprintf(stderr, "ptvm %s: %s\n", loop->verb, what);
+	(void)fprintf(stderr, "ptvm record: %s\n", what);
 }
 
 static int take_snapshot(struct record_loop *loop, struct ptvm_error *error)

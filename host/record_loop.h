@@ -16,9 +16,8 @@ struct recorder;
 struct record_loop {
 	struct recorder *recorder; /* open */
 	const struct record_options *options;
-	const char *verb; /* said before messages */
-	int signals;      /* a signalfd, of those that record_loop_signals() blocks */
-	int wake;         /* an eventfd: a thread that drains has ended by itself */
+	int signals; /* a signalfd, of those that record_loop_signals() blocks */
+	int wake;    /* an eventfd: a thread that drains has ended by itself */
 	struct control_fifo control;
 	struct workload workload;
 	struct pause_watch pauses; /* of domains; also one that was not started */

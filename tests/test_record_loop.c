@@ -58,7 +58,7 @@ static int set_up(void **state)
 /* Opens all by a command line, which ends with NULL. */
 static void begin(const char *const *words)
 {
-	static char copies[16][200], *argv[16], verb[] = "record";
+	static char copies[16][200], *argv[16];
 	int argc = 0;
 
 	for (; words[argc]; argc++) {
@@ -70,7 +70,6 @@ static void begin(const char *const *words)
 	bench.options.output = bench.output;
 	bench.loop = (struct record_loop){ .recorder = &bench.recorder,
 					   .options = &bench.options,
-					   .verb = verb,
 					   .signals = record_loop_signals(NULL),
 					   .wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 					   .control = control_fifo_none() };
