@@ -108,7 +108,10 @@ static int check_result(const struct script *script, const struct team_result *r
 		(void)fprintf(stderr, "ptvm script: %s: no trace in this recording\n", path);
 	if (!result->bytes || result->insns || result->lines || script->nothing_wanted)
 		return 0;
-	return ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing could be decoded", path);
+	return ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing could be decoded%s", path,
+			 script->args.pt && !script->args.code_file_count
+				 ? ": name files of its code with --elf or --raw"
+				 : "");
 }
 
 static int print_trace(struct script *script, struct team_result *result, struct ptvm_error *error)

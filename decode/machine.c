@@ -384,8 +384,8 @@ static int user_code(struct machine *machine, int32_t pid, uint64_t address, uin
  */
 static void note_no_kernel(struct machine *machine)
 {
-	if (has_kernel(machine))
-		return;
+	if (machine->is_flat || has_kernel(machine))
+		return; /* what is given by hand need not be all */
 	(void)pthread_mutex_lock(&machine->lock);
 	if (!machine->no_kernel_noted)
 		machine_note(machine, "%s: no copy of its code: name %s", machine->kernel_name,

@@ -214,7 +214,8 @@ def test_a_raw_trace_is_followed_through_files_of_code():
     mtc = b"\x59\x01"
     run = b"\x71" + struct.pack("<Q", at)[:6] + b"\x06" + b"\x61" + struct.pack("<Q", 0x500000)[:6]  # PGE, taken, PGD
     with tempfile.TemporaryDirectory() as place:
-        files = {"trace": begin + mtc + run, "odd": b"\xff" * 3 + begin + run + b"\xff", "elf": elf_of(code, at),
+        files = {"trace": begin + mtc + run, "kernel": begin + run.replace(struct.pack("<Q", at)[:6], b"\0\0\0\x80\xff\xff"),
+                 "odd": b"\xff" * 3 + begin + run + b"\xff", "elf": elf_of(code, at),
                  "low": elf_of(code, 0x1000), "raw": code, "padded": bytes(16) + code + bytes(16)}
         for name, data in files.items():
             (pathlib.Path(place) / name).write_bytes(data)
@@ -237,10 +238,12 @@ def test_a_raw_trace_is_followed_through_files_of_code():
         for args, status, complaint in ((["--pt=trace:80-90"], 1, "trace: no trace in bytes"), (["--pt=trace", "--elf=raw"], 1, "raw: "),
                                         (["--pt=trace", "--raw=raw"], 2, "--raw takes FILE[:FROM-TO]:ADDRESS, not 'raw'"),
                                         (["--pt=trace", "--cpu=6"], 2, "--cpu takes FAMILY/MODEL[/STEPPING], not '6'"),
-                                        (["--pt=trace"], 1, "trace: nothing could be decoded")):
+                                        (["--pt=trace"], 1, "trace: nothing could be decoded: name files of its code with "),
+                                        (["--pt=kernel", "--elf=elf"], 1, "kernel: nothing could be decoded")):
             run = ptvm("script", "--itrace=i1i", *args, cwd=place)
             equal((args, run.returncode), (args, status))
             assert run.stderr.splitlines()[-1].startswith(f"ptvm script: {complaint}"), run.stderr
+            assert "kallsyms" not in run.stderr, run.stderr
 
 
 def test_guest_says_which_way_it_wants():
