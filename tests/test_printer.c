@@ -87,7 +87,7 @@ static void add_block(struct bench *bench, struct block *block)
 /* A jump or nothing special, then a branch back to it. */
 static struct block loop_of(struct insn insns[2], enum insn_class first)
 {
-	insns[0] = (struct insn){ .ip = 0x1000, .class = first, .target = 0x1004 };
+	insns[0] = (struct insn){ .ip = 0x1000, .class = (uint8_t)first, .target = 0x1004 };
 	insns[1] = (struct insn){ .ip = 0x1004, .class = INSN_JCC, .target = 0x1000 };
 	return (struct block){
 		.ip = 0x1000, .insns = insns, .count = 2, .end = BLOCK_CONDITIONAL, .target = 0x1000
