@@ -97,8 +97,9 @@ int kallsyms_changes_write(const char *before, const char *after, const char *pa
 		r = lines_read(after, &new, error);
 	if (r)
 		return r;
-	if (old.count)
+	if (old.count) {
 		qsort(old.items, old.count, sizeof(*old.items), compare);
-	drop_known(&new, &old);
+		drop_known(&new, &old);
+	}
 	return new.count ? write_lines(&new, path, error) : 0;
 }
