@@ -404,6 +404,14 @@ static int find_end(const struct block *block, uint64_t ip)
 	return 0;
 }
 
+/* Can the branch at the end of a block have ended tracing by going to `ip`? A conditional one only
+ * leaves what a filter lets be traced, and that address is then told, but for erratum SKL014. */
+static bool ends_tracing(const struct pt_flow *flow, const struct block *block, uint64_t ip)
+{
+	return block->end != BLOCK_CONDITIONAL || ip == block->target || ip == block->next ||
+	       (!ip && flow->config->filter[0]);
+}
+
 void flow_end_by_branch(struct flow_run *run, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
@@ -417,8 +425,13 @@ void flow_end_by_branch(struct flow_run *run, uint64_t ip)
 			return;
 		block = flow->block;
 		count = find_end(block, ip);
-		if (!count && block->end != BLOCK_GOES_ON && block->end != BLOCK_NO_CODE)
+		if (!count && block->end != BLOCK_GOES_ON && block->end != BLOCK_NO_CODE) {
 			count = block->count;
+			if (!ends_tracing(flow, block, ip)) {
+				flow_gap(run, GAP_MISMATCH, flow->ip);
+				return;
+			}
+		}
 		if (count) {
 			bool taken = block->end != BLOCK_CONDITIONAL || count < block->count ||
 				     !ip || block->target == ip;
