@@ -204,24 +204,54 @@ static void threads_change_nothing_of_damage(void **state)
 	assert_same_for_all_threads(fixture);
 }
 
-/* Where the first copy of the host's kernel is of no use, the later one is taken throughout. */
+/* Have a copy of the host's kernel that has nothing of what ran. The caller frees its bytes. */
+static uint8_t *spoil_copy(struct fixture *fixture)
+{
+	const struct sim_code *kernel = &fixture->vms[0].machines[0].kernel;
+	uint8_t *bytes = calloc(1, kernel->size);
+
+	assert_non_null(bytes);
+	assert_int_equal(
+		image_add(&fixture->machines.host->image, kernel->base, bytes, kernel->size), 0);
+	return bytes;
+}
+
+/* The later copy is taken throughout. */
 static void threads_change_nothing_of_code_that_was_replaced(void **state)
 {
 	struct fixture *fixture = *state;
-	struct machine *host = fixture->machines.host;
 	const struct sim_code *kernel = &fixture->vms[0].machines[0].kernel;
-	uint8_t *before = calloc(1, kernel->size);
 	struct team_result result;
 	char *expected = print(fixture, 1, 0, &result), *found;
+	uint8_t *before = spoil_copy(fixture);
 
-	assert_non_null(before);
-	assert_int_equal(later_code_add(&host->later, kernel->base, before,
+	assert_int_equal(later_code_add(&fixture->machines.host->later, kernel->base, before,
 					(struct bytes){ kernel->bytes, kernel->size }),
 			 0);
-	assert_int_equal(image_add(&host->image, kernel->base, before, kernel->size), 0);
 	found = print(fixture, 2, 0, &result);
 	assert_true(!strcmp(found, expected));
 	assert_same_for_all_threads(fixture);
+	free(found);
+	free(expected);
+	free(before);
+}
+
+static void threads_agree_about_modules_that_are_gone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct symbols *symbols = &fixture->machines.host->symbols;
+	uint8_t *before = spoil_copy(fixture);
+	struct team_result one, many;
+	char *expected, *found;
+
+	for (size_t i = 0; i < symbols->count; i++)
+		symbols->items[i].module = "[gone]";
+	expected = print(fixture, 1, 0, &one);
+	found = print(fixture, 7, 0, &many);
+	assert_true(!strcmp(found, expected));
+	assert_memory_equal(many.gaps, one.gaps, sizeof(one.gaps));
+	assert_int_equal(many.gaps[GAP_MISMATCH] + many.gaps[GAP_LOOP], 0);
+	assert_true(many.gaps[GAP_NO_CODE] > 0);
 	free(found);
 	free(expected);
 	free(before);
@@ -400,6 +430,7 @@ int main(void)
 		TEST(threads_change_nothing_of_branches),
 		TEST(threads_change_nothing_of_damage),
 		TEST(threads_change_nothing_of_code_that_was_replaced),
+		TEST(threads_agree_about_modules_that_are_gone),
 		cmocka_unit_test_setup_teardown(threads_change_nothing_of_errors, set_up_errors,
 						tear_down),
 		TEST(threads_change_nothing_where_lines_build_on_each_other),
