@@ -10,12 +10,11 @@
 
 enum {
 	SEGMENT_BYTES = 64 << 10, /* of trace, at least */
-	RANGES_MAX = 64,
-	TOLD_MAX = 1 << 16,   /* addresses looked at in one segment */
-	VISITS_MAX = 1 << 16, /* kept of each range, even */
-	ADDRESSES = 2,        /* told behind that of a visit, up to which packets must agree */
-	LEAST = 2,            /* visits that must speak for other code */
-	AGAINST = 16,         /* visits that do, for each one that does not */
+	TOLD_MAX = 1 << 16,       /* addresses looked at in one segment */
+	VISITS_MAX = 1 << 14,     /* kept of each range, even */
+	ADDRESSES = 2,            /* told behind that of a visit, up to which packets must agree */
+	LEAST = 2,                /* visits that must speak for other code */
+	AGAINST = 16,             /* visits that do, for each one that does not */
 };
 
 enum version { EARLIER, LATER, VERSIONS };
@@ -56,10 +55,9 @@ struct told_list {
 
 struct pass {
 	const struct patch_inference *sources;
-	struct {
-		struct range *items;
-		size_t count, room;
-	} ranges;
+	struct range ranges[CODE_VISITS_RANGES];
+	size_t count;
+	bool is_about_modules; /* which become ranges as they are met; otherwise about later code */
 	struct told_list told[VERSIONS]; /* in the present segment */
 	struct code codes[VERSIONS];
 	struct pt_flow flow;
@@ -85,41 +83,53 @@ static void add_visit(struct pass *pass, const struct told *told, bool is_earlie
 	range->each *= 2;
 }
 
-static bool is_in(const struct range *range, uint64_t ip, uint64_t time_ns)
+static struct range *find_later(struct pass *pass, const struct machine *machine, uint64_t ip)
 {
-	const char *module;
+	for (size_t i = 0; i < pass->count; i++) {
+		struct range *range = &pass->ranges[i];
 
-	if (range->later)
-		return ip >= range->later->start && ip < range->later->end;
-	module = machine_module(range->machine, ip, time_ns);
-	return module && !strcmp(module, range->module);
-}
-
-/* The range that the flow is in, at an address that was just told; NULL for none. Where there is no
- * instruction the flow is lost at once. */
-static struct range *present_range(struct pass *pass, uint64_t time_ns)
-{
-	struct pt_flow *flow = &pass->flow;
-	struct code_space *space;
-
-	if (flow->state == FLOW_DISABLED || flow->at_fup || !(flow->ip >> 63))
-		return NULL;
-	space = flow_space(flow, flow->ip);
-	for (size_t i = 0; space && i < pass->ranges.count; i++) {
-		struct range *range = &pass->ranges.items[i];
-
-		if (range->machine == space->machine && is_in(range, flow->ip, time_ns))
+		if (range->machine == machine && ip >= range->later->start &&
+		    ip < range->later->end)
 			return range;
 	}
 	return NULL;
 }
 
+static struct range *find_module(struct pass *pass, struct machine *machine, const char *name)
+{
+	for (size_t i = 0; i < pass->count; i++)
+		if (pass->ranges[i].machine == machine && !strcmp(pass->ranges[i].module, name))
+			return &pass->ranges[i];
+	if (pass->count == CODE_VISITS_RANGES)
+		return NULL;
+	pass->ranges[pass->count] = (struct range){ .machine = machine, .module = name, .each = 1 };
+	return &pass->ranges[pass->count++];
+}
+
+/* The range that the flow is in, at an address that was just told; NULL for none. Where there is no
+ * instruction the flow is lost at once. */
+static struct range *present_range(struct pass *pass)
+{
+	struct pt_flow *flow = &pass->flow;
+	struct code_space *space;
+	const char *module;
+
+	if (flow->state == FLOW_DISABLED || flow->at_fup || !(flow->ip >> 63))
+		return NULL;
+	space = flow_space(flow, flow->ip);
+	if (!space || !space->machine)
+		return NULL;
+	if (!pass->is_about_modules)
+		return find_later(pass, space->machine, flow->ip);
+	module = machine_module(space->machine, flow->ip, flow_ns(flow));
+	return module ? find_module(pass, space->machine, module) : NULL;
+}
+
 /* Have this version of all ranges for the time being. */
 static void assume(struct pass *pass, enum version version)
 {
-	for (size_t i = 0; i < pass->ranges.count; i++)
-		if (pass->ranges.items[i].later)
-			pass->ranges.items[i].later->since = version == LATER ? 0 : UINT64_MAX;
+	for (size_t i = 0; i < pass->count && !pass->is_about_modules; i++)
+		pass->ranges[i].later->since = version == LATER ? 0 : UINT64_MAX;
 }
 
 static void begin(struct pass *pass, const struct inference_source *source,
@@ -153,7 +163,7 @@ static bool has_visits(struct pass *pass, const struct inference_source *source,
 	begin(pass, source, segment, EARLIER);
 	pass->flow.quick = 1;
 	while (step(pass)) {
-		if (pass->flow.addresses != addresses && present_range(pass, flow_ns(&pass->flow)))
+		if (pass->flow.addresses != addresses && present_range(pass))
 			return true;
 		addresses = pass->flow.addresses;
 	}
@@ -191,10 +201,9 @@ static void look_at_place(struct pass *pass, struct told *told)
 static void tell(struct pass *pass, struct told_list *list)
 {
 	const struct pt_flow *flow = &pass->flow;
-	uint64_t time_ns = flow_ns(flow);
-	struct range *range = present_range(pass, time_ns);
+	struct range *range = present_range(pass);
 	struct told told = { .position = pt_cursor_position(&flow->cursor),
-			     .time_ns = time_ns,
+			     .time_ns = flow_ns(flow),
 			     .range = range,
 			     .addresses = flow->addresses };
 
@@ -203,7 +212,7 @@ static void tell(struct pass *pass, struct told_list *list)
 		list->open++;
 	if (!range)
 		return;
-	if (!range->later)
+	if (pass->is_about_modules)
 		look_at_place(pass, &told);
 	pass->is_cut |= !vec_push(list, told);
 }
@@ -264,7 +273,7 @@ static void judge(struct pass *pass)
 	for (size_t i = 0, k = 0; i < earlier->count; i++) {
 		const struct told *told = &earlier->items[i];
 
-		if (!told->range->later)
+		if (pass->is_about_modules)
 			judge_one(pass, told);
 		while (k < later->count && later->items[k].position < told->position)
 			k++;
@@ -278,9 +287,9 @@ static void run_segment(struct pass *pass, const struct inference_source *source
 {
 	if (!has_visits(pass, source, segment))
 		return;
-	for (unsigned i = 0; i < VERSIONS; i++)
-		if (i == EARLIER || pass->ranges.items[0].later)
-			follow(pass, source, segment, i);
+	follow(pass, source, segment, EARLIER);
+	if (!pass->is_about_modules)
+		follow(pass, source, segment, LATER);
 	judge(pass);
 }
 
@@ -380,9 +389,8 @@ static void pass_free(struct pass *pass)
 {
 	for (unsigned i = 0; i < VERSIONS; i++)
 		vec_free(&pass->told[i]);
-	for (size_t i = 0; i < pass->ranges.count; i++)
-		vec_free(&pass->ranges.items[i].visits);
-	vec_free(&pass->ranges);
+	for (size_t i = 0; i < pass->count; i++)
+		vec_free(&pass->ranges[i].visits);
 	for (unsigned i = 0; i < VERSIONS; i++)
 		code_free(&pass->codes[i]);
 	free(pass);
@@ -397,10 +405,9 @@ static void add_ranges(const struct patch_inference *sources, struct machine *ma
 
 	if (count && !*pass)
 		*pass = pass_new(sources);
-	for (size_t i = 0; *pass && i < count && (*pass)->ranges.count < RANGES_MAX; i++)
-		(void)vec_push(
-			&(*pass)->ranges,
-			(struct range){ .machine = machine, .later = &ranges[i], .each = 1 });
+	for (size_t i = 0; *pass && i < count && (*pass)->count < CODE_VISITS_RANGES; i++)
+		(*pass)->ranges[(*pass)->count++] =
+			(struct range){ .machine = machine, .later = &ranges[i], .each = 1 };
 }
 
 void code_visits_settle(const struct patch_inference *sources)
@@ -415,24 +422,25 @@ void code_visits_settle(const struct patch_inference *sources)
 	if (!pass)
 		return;
 	run_all(pass);
-	for (size_t i = 0; i < pass->ranges.count; i++)
-		pass->ranges.items[i].later->since = decide(pass, &pass->ranges.items[i]);
+	for (size_t i = 0; i < pass->count; i++)
+		pass->ranges[i].later->since = decide(pass, &pass->ranges[i]);
 	pass_free(pass);
 }
 
-uint64_t code_visits_until(const struct patch_inference *sources, struct machine *machine,
-			   const char *module)
+size_t code_visits_modules(const struct patch_inference *sources,
+			   struct replaced_module ret[CODE_VISITS_RANGES])
 {
-	const struct range range = { .machine = machine, .module = module, .each = 1 };
 	struct pass *pass = pass_new(sources);
-	uint64_t until = UINT64_MAX;
+	size_t count;
 
 	if (!pass)
-		return until;
-	if (vec_push(&pass->ranges, range)) {
-		run_all(pass);
-		until = decide(pass, &pass->ranges.items[0]);
-	}
+		return 0;
+	pass->is_about_modules = true;
+	run_all(pass);
+	count = pass->count;
+	for (size_t i = 0; i < count; i++)
+		ret[i] = (struct replaced_module){ pass->ranges[i].machine, pass->ranges[i].module,
+						   decide(pass, &pass->ranges[i]) };
 	pass_free(pass);
-	return until;
+	return count;
 }

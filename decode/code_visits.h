@@ -5,6 +5,8 @@
 
 #include "decode/patch_inference.h"
 
+enum { CODE_VISITS_RANGES = 64 }; /* or modules; of others nothing is found out */
+
 /**
  * Find out since when the code that a later copy has is in its place (machine_replaced()), and have
  * it there from then on. To be called before anybody else looks at code. What cannot be decided, or
@@ -15,10 +17,12 @@
 void code_visits_settle(const struct patch_inference *sources);
 
 /**
- * Find out until when a module (as machine_module() has it) was what was copied, where no later
- * copy has what came to its place: by visits to addresses in it that are none to go to.
+ * Find out until when modules were what was copied, where no later copy has what came to their
+ * place: by visits to addresses that are none to go to.
  *
- * Returns the time in ns of perf's clock from which on it is not to be believed; UINT64_MAX: it is.
+ * @ret  those that were visited, with the time from which on they are not to be believed
+ *
+ * Returns how many there are.
  */
-uint64_t code_visits_until(const struct patch_inference *sources, struct machine *machine,
-			   const char *module);
+size_t code_visits_modules(const struct patch_inference *sources,
+			   struct replaced_module ret[CODE_VISITS_RANGES]);

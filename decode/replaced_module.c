@@ -2,14 +2,13 @@
 
 #include <string.h>
 
-#include "decode/base/vec.h"
-#include "decode/code_visits.h"
 #include "decode/flow_patch.h"
 #include "decode/odd_branch.h"
 
 void module_doubts_init(struct module_doubts *doubts, const struct patch_inference *sources)
 {
-	*doubts = (struct module_doubts){ .sources = sources };
+	doubts->sources = sources;
+	doubts->is_done = false;
 	(void)pthread_mutex_init(&doubts->lock, NULL);
 }
 
@@ -17,42 +16,30 @@ void module_doubts_free(struct module_doubts *doubts)
 {
 	if (!doubts->sources)
 		return;
-	vec_free(&doubts->modules);
 	(void)pthread_mutex_destroy(&doubts->lock);
 }
 
-static bool is_module(const struct replaced_module *item, const struct machine *machine,
-		      const char *name)
-{
-	return item->machine == machine && !strcmp(item->name, name);
-}
-
-/* Since when a module is not to be believed. Each is asked once, whoever asks. */
-static uint64_t ask(struct module_doubts *doubts, struct machine *machine, const char *name)
-{
-	struct replaced_module module = { machine, name, UINT64_MAX };
-	size_t i = 0;
-
-	(void)pthread_mutex_lock(&doubts->lock);
-	while (i < doubts->modules.count && !is_module(&doubts->modules.items[i], machine, name))
-		i++;
-	if (i < doubts->modules.count) {
-		module = doubts->modules.items[i];
-	} else {
-		module.since_ns = code_visits_until(doubts->sources, machine, name);
-		(void)vec_push(&doubts->modules, module);
-	}
-	(void)pthread_mutex_unlock(&doubts->lock);
-	return module.since_ns;
-}
-
-static const struct replaced_module *find(const struct replaced_modules *modules,
+static const struct replaced_module *find(const struct replaced_module *items, size_t count,
 					  const struct machine *machine, const char *name)
 {
-	for (uint32_t i = 0; i < modules->count; i++)
-		if (is_module(&modules->items[i], machine, name))
-			return &modules->items[i];
+	for (size_t i = 0; i < count; i++)
+		if (items[i].machine == machine && !strcmp(items[i].name, name))
+			return &items[i];
 	return NULL;
+}
+
+/* Since when a module is not to be believed. */
+static uint64_t ask(struct module_doubts *doubts, const struct replaced_module *module)
+{
+	const struct replaced_module *found;
+
+	(void)pthread_mutex_lock(&doubts->lock);
+	if (!doubts->is_done)
+		doubts->count = code_visits_modules(doubts->sources, doubts->items);
+	doubts->is_done = true;
+	(void)pthread_mutex_unlock(&doubts->lock);
+	found = find(doubts->items, doubts->count, module->machine, module->name);
+	return found ? found->since_ns : UINT64_MAX;
 }
 
 /* The module of an address in the machine of the present block; NULL where there are none that one
@@ -98,9 +85,9 @@ bool replaced_module_apply(struct flow_run *run, const struct flow_mark *mark)
 
 	modules->doubt.name = NULL;
 	if (!module.name || modules->count == REPLACED_MODULES ||
-	    find(modules, module.machine, module.name))
+	    find(modules->items, modules->count, module.machine, module.name))
 		return false;
-	module.since_ns = ask(flow->where.doubts, module.machine, module.name);
+	module.since_ns = ask(flow->where.doubts, &module);
 	modules->items[modules->count++] = module;
 	modules->any |= module.since_ns != UINT64_MAX;
 	if (flow_ns(flow) < module.since_ns)
@@ -114,12 +101,13 @@ bool replaced_module_apply(struct flow_run *run, const struct flow_mark *mark)
 bool replaced_module_has(const struct pt_flow *flow, const struct block *block)
 {
 	uint64_t time_ns = flow_ns(flow);
+	const struct replaced_modules *modules = &flow->replaced;
 	const struct replaced_module *module;
 	const char *name;
 
-	if (!flow->replaced.any || !flow_patch_is_possible(block))
+	if (!modules->any || !flow_patch_is_possible(block))
 		return false;
 	name = machine_module(block->space->machine, block->ip, time_ns);
-	module = name ? find(&flow->replaced, block->space->machine, name) : NULL;
+	module = name ? find(modules->items, modules->count, block->space->machine, name) : NULL;
 	return module && time_ns >= module->since_ns;
 }

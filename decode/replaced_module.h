@@ -7,20 +7,19 @@
 
 #include <pthread.h>
 
+#include "decode/code_visits.h"
 #include "decode/flow_mark.h"
-#include "decode/patch_inference.h"
 
-/** What was asked already, for all flows. */
+/** What all queues say of modules; they are asked when it is first needed. */
 struct module_doubts {
 	const struct patch_inference *sources;
 	pthread_mutex_t lock;
-	struct {
-		struct replaced_module *items;
-		size_t count, room;
-	} modules;
+	bool is_done;
+	struct replaced_module items[CODE_VISITS_RANGES];
+	size_t count;
 };
 
-/** Begin without any; `sources` is borrowed. */
+/** Begin; `sources` is borrowed. */
 void module_doubts_init(struct module_doubts *doubts, const struct patch_inference *sources);
 
 /** Free everything; accepts zeroes. */

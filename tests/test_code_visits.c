@@ -143,20 +143,21 @@ static uint64_t since(void **state, const char *one, const char *other)
 /* Until when the copy is to be believed where there is no later one. */
 static uint64_t until(void **state, bool is_timed, const char *one, const char *other)
 {
+	struct replaced_module modules[CODE_VISITS_RANGES];
 	struct fixture *fixture;
-	uint64_t ret;
+	struct machine *host;
 
 	set_up(state);
 	fixture = *state;
+	host = fixture->machines.host;
 	if (!is_timed)
 		fixture->config = (struct pt_config){ .have_event_trace = false };
 	begin(fixture, one, other);
-	ret = code_visits_until(&fixture->sources, fixture->machines.host, "[old]");
-	assert_true(code_visits_until(&fixture->sources, fixture->machines.guests[0], "[old]") ==
-		    UINT64_MAX);
+	assert_int_equal(code_visits_modules(&fixture->sources, modules), 1);
+	assert_true(modules[0].machine == host && !strcmp(modules[0].name, "[old]"));
 	patch_inference_free(&fixture->sources);
 	tear_down(state);
-	return ret;
+	return modules[0].since_ns;
 }
 
 static void a_later_copy_holds_from_between_the_visits_that_tell(void **state)
