@@ -67,11 +67,13 @@ static void read_filter(struct bytes info, struct pt_config *pt)
 {
 	uint64_t length = word(info, WORD_FILTER_LENGTH);
 	uint64_t padded = length ? (length + 1 + 7) & ~(uint64_t)7 : 0;
-	struct bytes text = bytes_slice(info, 8 + 8 * WORD_FILTER, length);
+	struct bytes text =
+		bytes_slice(info, 8 + 8 * WORD_FILTER,
+			    length < sizeof(pt->filter) ? length : sizeof(pt->filter) - 1);
 
 	if (length > info.size)
 		return;
-	if (text.size && text.size < sizeof(pt->filter))
+	if (text.size)
 		memcpy(pt->filter, text.data, text.size);
 	pt->have_event_trace = word(info, WORD_FILTER + (unsigned)(padded / 8));
 }

@@ -21,5 +21,5 @@ struct pt_config {
 	uint32_t max_nonturbo;     /* P1 ratio, in 100 MHz; 0 unknown */
 	uint64_t nominal_hz;       /* TSC frequency; 0 unknown */
 	uint32_t cpu_family, cpu_model, cpu_stepping; /* 0 unknown; the key to errata */
-	char filter[256];                             /* address filter, "" for none */
+	char filter[256]; /* of addresses, as far as it fits; "" none, "?" nobody knows */
 };

@@ -98,6 +98,7 @@ static int open_raw(struct script *script, struct ptvm_error *error)
 	int r;
 
 	config->tsc = config->mtc = config->cyc = true;
+	config->filter[0] = '?';
 	config->guest_tsc_raw = args->no_correlate;
 	config->mtc_shift = (uint8_t)args->mtc_freq;
 	config->ctc_n = (uint32_t)args->cpuid_ebx;

@@ -112,6 +112,7 @@ static void filters_are_told(void **state)
 	static const char *const filters[] = { "filter 0x1/0x2", "filter 0x10/0x2",
 					       "filter 0x100/0x2" };
 	struct bench *bench = *state;
+	char longest[300] = { 0 };
 
 	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
 		struct recording_start start = { .filter = filters[i] };
@@ -122,6 +123,12 @@ static void filters_are_told(void **state)
 		perf_data_close(&bench->data);
 		assert_int_equal(unlink(bench->path), 0);
 	}
+	memset(longest, 'x', sizeof(longest) - 1);
+	round_trip(bench, &(struct recording_start){ .filter = longest });
+	assert_int_equal(strlen(bench->data.pt.filter), sizeof(bench->data.pt.filter) - 1);
+	assert_true(bench->data.pt.have_event_trace);
+	perf_data_close(&bench->data);
+	assert_int_equal(unlink(bench->path), 0);
 	round_trip(bench, &(struct recording_start){ 0 });
 }
 

@@ -215,7 +215,7 @@ def test_a_raw_trace_is_followed_through_files_of_code():
     run = b"\x71" + struct.pack("<Q", at)[:6] + b"\x06" + b"\x61" + struct.pack("<Q", 0x500000)[:6]  # PGE, taken, PGD
     with tempfile.TemporaryDirectory() as place:
         files = {"trace": begin + mtc + run, "kernel": begin + run.replace(struct.pack("<Q", at)[:6], b"\0\0\0\x80\xff\xff"),
-                 "odd": b"\xff" * 3 + begin + run + b"\xff", "elf": elf_of(code, at),
+                 "out": begin + run[:7] + b"\x01", "odd": b"\xff" * 3 + begin + run + b"\xff", "elf": elf_of(code, at),
                  "low": elf_of(code, 0x1000), "raw": code, "padded": bytes(16) + code + bytes(16)}
         for name, data in files.items():
             (pathlib.Path(place) / name).write_bytes(data)
@@ -231,6 +231,7 @@ def test_a_raw_trace_is_followed_through_files_of_code():
             for option in ("--elf=elf", f"--elf=low:{at - 0x1000:#x}", "--raw=raw:0x400000", "--raw=padded:16-23:0x400000",
                            "--raw=padded:0x10-0x17:4194304"):
                 equal((trace, option, script(trace, option, "-F", "ip")), (trace, option, ran))
+        equal(script("--pt=out", "--raw=raw:0x400000", "-F", "ip"), ran[:2])  # an address filter may have ended it there
         clock = ("--mtc-freq=3", "--nom-freq=20", "--cpuid-0x15.eax=2", "--cpuid-0x15.ebx=200", "--cpu=6/85/4")
         equal(script("--pt=trace", "--raw=raw:0x400000", "-F", "ip,time", "--ns", *clock)[0], "3.000000400: 400000")
         packets = ptvm("script", "-D", f"--pt=odd:3-{end}", cwd=place).stdout.splitlines()
