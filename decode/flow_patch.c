@@ -3,7 +3,7 @@
 #include <string.h>
 
 enum {
-	SEGMENT_WORK = 1 << 18, /* instructions, and for each byte of a segment: */
+	SEGMENT_WORK = 1 << 23, /* instructions, and for each byte of a segment: */
 	BYTE_WORK = 4,
 };
 
@@ -22,15 +22,40 @@ void flow_patch_settle(struct pt_flow *flow)
 	if (!patches->count || patches->code == code)
 		return;
 	patches->code = code;
-	for (uint32_t i = 0; i < patches->count; i++)
-		(void)code_add_site(code, patches->items[i].machine, patches->items[i].site);
+	for (uint32_t i = 0; i < patches->count; i++) {
+		const struct flow_patch *patch = &patches->items[i];
+
+		(void)code_add_site(code, patch->machine, patch->insn.site);
+		if (patch->also.site)
+			(void)code_add_site(code, patch->machine, patch->also.site);
+	}
 	flow->block = NULL;
+}
+
+static bool is_same_insn(const struct patched_insn *a, const struct patched_insn *b)
+{
+	return a->site == b->site && a->to == b->to && a->size == b->size &&
+	       !memcmp(a->bytes, b->bytes, a->size);
 }
 
 bool flow_patch_is_same(const struct flow_patch *a, const struct flow_patch *b)
 {
-	return a->site == b->site && a->to == b->to && a->machine == b->machine &&
-	       a->size == b->size && !memcmp(a->bytes, b->bytes, a->size);
+	return a->machine == b->machine && is_same_insn(&a->insn, &b->insn) &&
+	       is_same_insn(&a->also, &b->also);
+}
+
+/* What a patch makes of the instruction at `site`; NULL: it is not about that. */
+static const struct patched_insn *insn_at(const struct flow_patch *patch, uint64_t site)
+{
+	if (patch->insn.site == site)
+		return &patch->insn;
+	return patch->also.site == site ? &patch->also : NULL;
+}
+
+bool flow_patch_is_about(const struct flow_patch *patch, const struct machine *machine,
+			 uint64_t site)
+{
+	return patch->machine == machine && insn_at(patch, site);
 }
 
 const struct flow_patch *flow_patch_find(const struct flow_patches *patches,
@@ -40,10 +65,9 @@ const struct flow_patch *flow_patch_find(const struct flow_patches *patches,
 	for (uint32_t i = patches->count; i-- > 0;) {
 		const struct flow_patch *patch = &patches->items[i];
 
-		if (patch->site == site && patch->machine == machine &&
-		    patch->from <= flow->addresses && flow->clock.now >= patch->since &&
-		    flow->clock.now < patch->until)
-			return patch->to ? patch : NULL;
+		if (flow_patch_is_about(patch, machine, site) && patch->from <= flow->addresses &&
+		    flow->clock.now >= patch->since && flow->clock.now < patch->until)
+			return insn_at(patch, site)->to ? patch : NULL;
 	}
 	return NULL;
 }
@@ -70,6 +94,7 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 	if (!flow_patch_is_possible(block))
 		return block;
 	for (unsigned i = 0; i < block->count; i++) {
+		const struct patched_insn *insn;
 		const struct flow_patch *patch;
 
 		patch = flow_patch_find(&flow->patches, block->space->machine, block->insns[i].ip,
@@ -77,7 +102,8 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 		if (!patch)
 			continue;
 		note_visit(flow, patch);
-		return block_variant(flow->where.code, block, i, patch->bytes, patch->size);
+		insn = insn_at(patch, block->insns[i].ip);
+		return block_variant(flow->where.code, block, i, insn->bytes, insn->size);
 	}
 	return block;
 }

@@ -26,6 +26,10 @@ bool flow_patch_is_possible(const struct block *block);
 /** Whether two patches do the same, at whatever time. */
 bool flow_patch_is_same(const struct flow_patch *a, const struct flow_patch *b);
 
+/** Whether a patch changes the instruction at `site`, at whatever time. */
+bool flow_patch_is_about(const struct flow_patch *patch, const struct machine *machine,
+			 uint64_t site);
+
 /** The patch of a site that holds where the flow is; NULL: it is as copied. */
 const struct flow_patch *flow_patch_find(const struct flow_patches *patches,
 					 const struct machine *machine, uint64_t site,

@@ -227,6 +227,7 @@ static void return_by_bit(struct flow_run *run, bool bit)
 		flow_gap(run, GAP_MISMATCH, flow->ip);
 		return;
 	}
+	flow->returns_met++;
 	flow_say(run, FLOW_TO, ip);
 	go(run, block, 1, ip);
 }

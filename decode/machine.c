@@ -48,6 +48,7 @@ static void machine_free(struct machine *machine)
 	image_free(&machine->image);
 	later_code_free(&machine->later);
 	label_table_free(&machine->labels);
+	probe_table_free(&machine->probes);
 	text_pokes_free(&machine->pokes);
 	symbols_free(&machine->symbols);
 	symbols_free(&machine->later_symbols);
@@ -518,14 +519,29 @@ static void load_labels(struct machine *machine)
 		label_table_free(&machine->labels);
 }
 
+/* What is made of the kernel's memory and symbols when it is first asked for. */
+static void load_tables(struct machine *machine)
+{
+	if (atomic_load_explicit(&machine->tables_are_loaded, memory_order_acquire))
+		return;
+	(void)pthread_mutex_lock(&machine->lock);
+	if (!atomic_load_explicit(&machine->tables_are_loaded, memory_order_relaxed)) {
+		load_labels(machine);
+		if (probe_table_read(&machine->symbols, &machine->probes))
+			probe_table_free(&machine->probes);
+		atomic_store_explicit(&machine->tables_are_loaded, true, memory_order_release);
+	}
+	(void)pthread_mutex_unlock(&machine->lock);
+}
+
 const struct label_table *machine_labels(struct machine *machine)
 {
-	if (!atomic_load_explicit(&machine->labels_are_loaded, memory_order_acquire)) {
-		(void)pthread_mutex_lock(&machine->lock);
-		if (!atomic_load_explicit(&machine->labels_are_loaded, memory_order_relaxed))
-			load_labels(machine);
-		atomic_store_explicit(&machine->labels_are_loaded, true, memory_order_release);
-		(void)pthread_mutex_unlock(&machine->lock);
-	}
+	load_tables(machine);
 	return machine->labels.count ? &machine->labels : NULL;
+}
+
+const struct probe_table *machine_probes(struct machine *machine)
+{
+	load_tables(machine);
+	return machine->probes.count ? &machine->probes : NULL;
 }

@@ -132,3 +132,8 @@ struct label_table;
 /** The kernel's own table of jump labels; NULL where it is not among what is known of its memory.
  */
 const struct label_table *machine_labels(struct machine *machine);
+
+struct probe_table;
+
+/** Which functions tracepoints of the kernel may call; NULL where its symbols tell of none. */
+const struct probe_table *machine_probes(struct machine *machine);

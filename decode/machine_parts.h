@@ -12,6 +12,7 @@
 #include "decode/later_code.h"
 #include "decode/machine.h"
 #include "decode/modules.h"
+#include "decode/probe_table.h"
 #include "decode/process.h"
 #include "decode/text_poke.h"
 
@@ -67,7 +68,8 @@ struct machine {
 	} notes;
 	bool no_kernel_noted;
 	struct label_table labels;
-	atomic_bool labels_are_loaded;
+	struct probe_table probes;
+	atomic_bool tables_are_loaded; /* labels and probes */
 };
 
 /** Tell the user something. While loading, or with the lock held. */

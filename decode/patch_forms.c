@@ -4,33 +4,109 @@
 #include <string.h>
 
 #include "decode/label_targets.h"
+#include "decode/probe_table.h"
 
-enum { SYMBOLS_COST = 4096 }; /* in instructions, of going through all symbols */
+enum {
+	SYMBOLS_COST = 4096, /* in instructions, of going through all symbols */
+	ROW_LABELS = 3,      /* at least, of tracepoints that do the same */
+	HOOK_MAX = 24,       /* instructions from where a label leads to the call of probes */
+};
 
 static const uint8_t nop2[] = { 0x66, 0x90 }, nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
 
-/* A direct jump or call of 2 or 5 bytes. */
-static void write_branch(struct patch_form *form, const struct insn *insn, uint8_t opcode)
+/* The same instruction as a direct jump or call of 2 or 5 bytes. */
+static struct patched_insn branch(const struct insn *insn, uint8_t opcode, uint64_t to)
 {
-	uint64_t distance = form->to - insn_next(insn);
+	struct patched_insn ret = { .site = insn->ip, .to = to, .size = insn->length };
+	uint64_t distance = to - insn_next(insn);
 
-	form->bytes[0] = opcode;
-	memcpy(form->bytes + 1, &distance, form->size - 1u);
+	ret.bytes[0] = opcode;
+	memcpy(ret.bytes + 1, &distance, ret.size - 1u);
+	return ret;
+}
+
+static void add(struct patch_forms *forms, const struct patch_form *form)
+{
+	if (forms->count < PATCH_FORMS_MAX)
+		forms->items[forms->count++] = *form;
 }
 
 /* A jump label: what goes to the next instruction is a NOP. */
-static void add_label(struct patch_forms *forms, const struct insn *insn, uint64_t to,
-		      unsigned unlikely)
+static struct patched_insn label(const struct insn *insn, uint64_t to)
 {
-	struct patch_form *form = &forms->items[forms->count++];
+	struct patched_insn ret = { .site = insn->ip, .to = to, .size = insn->length };
 
-	*form = (struct patch_form){ .to = to,
-				     .size = insn->length,
-				     .unlikely = (uint8_t)unlikely };
 	if (to != insn_next(insn))
-		write_branch(form, insn, insn->length == 2 ? 0xeb : 0xe9);
-	else
-		memcpy(form->bytes, insn->length == 2 ? nop2 : nop5, insn->length);
+		return branch(insn, insn->length == 2 ? 0xeb : 0xe9, to);
+	memcpy(ret.bytes, insn->length == 2 ? nop2 : nop5, insn->length);
+	return ret;
+}
+
+static bool read_insn(struct machine *machine, uint64_t ip, uint64_t time_ns, struct insn *ret)
+{
+	struct code_view view;
+
+	return !machine_code(machine, -1, ip, time_ns, &view) &&
+	       !insn_read(view.data, view.left, ip, 64, ret);
+}
+
+static bool is_call(const struct insn *insn)
+{
+	return insn->class == INSN_CALL && insn->length == 5;
+}
+
+/* Where a tracepoint is on, the code behind its label calls the probes. What is called changes at
+ * the same time. NULL: no tracepoint. */
+static const struct probe_entry *find_hook(struct machine *machine, uint64_t ip, uint64_t time_ns,
+					   struct insn *ret_call)
+{
+	const struct probe_table *table = machine_probes(machine);
+
+	for (unsigned i = 0; table && i < HOOK_MAX; i++) {
+		const struct probe_entry *entry;
+
+		if (!read_insn(machine, ip, time_ns, ret_call) || ret_call->class == INSN_JMP ||
+		    ret_call->class == INSN_RET)
+			return NULL;
+		entry = is_call(ret_call) ? probe_table_find(table, ret_call->target) : NULL;
+		if (entry)
+			return entry;
+		ip = insn_next(ret_call);
+	}
+	return NULL;
+}
+
+/* Whether further labels follow at once: where one of several tracepoints is enough for something
+ * (as in check_schedstat_required(), kernel/sched/fair.c). */
+static bool is_in_row(struct machine *machine, const struct insn *insn, uint64_t time_ns)
+{
+	struct insn next = *insn;
+
+	for (unsigned i = 1; i < ROW_LABELS; i++)
+		if (!read_insn(machine, insn_next(&next), time_ns, &next) ||
+		    next.length != insn->length || !label_targets_is_label(&next))
+			return false;
+	return true;
+}
+
+static void add_label(struct machine *machine, const struct insn *insn, uint64_t to,
+		      uint64_t time_ns, unsigned unlikely, struct patch_forms *ret)
+{
+	struct patch_form form = { .insn = label(insn, to), .unlikely = (uint8_t)unlikely };
+	const struct probe_entry *entry;
+	struct insn call;
+
+	entry = to != insn_next(insn) ? find_hook(machine, to, time_ns, &call) : NULL;
+	form.is_usual = entry || is_in_row(machine, insn, time_ns);
+	if (form.is_usual && unlikely < PATCH_IMPROBABLE)
+		form.unlikely = 0;
+	add(ret, &form);
+	ret->looked_at += HOOK_MAX;
+	for (unsigned i = 0; entry && i < entry->count; i++) {
+		form.also = branch(&call, call.bytes[0], entry->probes[i]);
+		form.unlikely = (uint8_t)(i ? unlikely + 1 : unlikely);
+		add(ret, &form);
+	}
 }
 
 static void add_labels(struct machine *machine, const struct insn *insn, uint64_t time_ns,
@@ -42,18 +118,19 @@ static void add_labels(struct machine *machine, const struct insn *insn, uint64_
 
 	label_targets_find(machine, insn, time_ns, &targets);
 	ret->looked_at += targets.looked_at;
-	for (unsigned i = 0; i < targets.count && ret->count < PATCH_FORMS_MAX; i++)
-		add_label(ret, insn, targets.items[i],
+	for (unsigned i = 0; i < targets.count; i++)
+		add_label(machine, insn, targets.items[i], time_ns,
 			  i < targets.back_count   ? least
 			  : i < targets.dead_count ? least + 1
-						   : least + PATCH_IMPROBABLE);
+						   : least + PATCH_IMPROBABLE,
+			  ret);
 }
 
 /* Returns whether a later copy differs. */
 static bool add_later(struct machine *machine, const struct insn *insn, uint64_t time_ns,
 		      struct patch_forms *ret)
 {
-	struct patch_form *form = &ret->items[ret->count];
+	struct patch_form form = { .is_known = true };
 	struct insn later;
 	struct bytes bytes;
 
@@ -62,11 +139,12 @@ static bool add_later(struct machine *machine, const struct insn *insn, uint64_t
 		return false;
 	if (insn_read(bytes.data, bytes.size, insn->ip, 64, &later))
 		return true;
-	*form = (struct patch_form){ .size = later.length, .is_known = true };
-	memcpy(form->bytes, later.bytes, later.length);
-	form->to = later.class == INSN_JMP || later.class == INSN_CALL ? later.target
-								       : insn_next(&later);
-	ret->count++;
+	form.insn.site = insn->ip;
+	form.insn.size = later.length;
+	memcpy(form.insn.bytes, later.bytes, later.length);
+	form.insn.to = later.class == INSN_JMP || later.class == INSN_CALL ? later.target
+									   : insn_next(&later);
+	add(ret, &form);
 	return true;
 }
 
@@ -92,45 +170,18 @@ static bool is_ftrace_call(const char *callee)
 			  !strcmp(callee, "ftrace_regs_caller") || !strcmp(callee, "__fentry__"));
 }
 
-/* The name of the tracepoint whose probes a static call goes to: by way of a function that calls
- * all of them, as long as there is not exactly one (kernel/tracepoint.c). */
-static const char *tracepoint_of(const char *callee)
+/* The function that calls all probes of a tracepoint, where that is `callee` or called by way of
+ * it. */
+static uint64_t iterator_of(struct machine *machine, const char *callee, uint64_t address,
+			    struct patch_forms *ret)
 {
-	if (begins_with(callee, "__traceiter_"))
-		return callee + strlen("__traceiter_");
-	return begins_with(callee, "__SCT__tp_func_") ? callee + strlen("__SCT__tp_func_") : NULL;
-}
-
-/* A probe, if there is a function of that name. */
-static void add_probe(struct machine *machine, const struct insn *insn, const char *prefix,
-		      const char *class, const char *suffix, struct patch_forms *ret)
-{
-	struct patch_form *form = &ret->items[ret->count];
 	char name[128];
-	uint64_t to;
 
-	if (snprintf(name, sizeof(name), "%s%s%s", prefix, class, suffix) >= (int)sizeof(name))
-		return;
-	to = machine_symbol_address(machine, name);
+	if (!begins_with(callee, "__SCT__tp_func_"))
+		return address;
 	ret->looked_at += SYMBOLS_COST;
-	if (!to || ret->count == PATCH_FORMS_MAX)
-		return;
-	*form = (struct patch_form){ .to = to, .size = insn->length };
-	write_branch(form, insn, insn->bytes[0]);
-	ret->count++;
-}
-
-/* The only probe of a tracepoint is called directly. It is the one of its class, which has its name
- * or one like it. */
-static void add_probes(struct machine *machine, const struct insn *insn, const char *tracepoint,
-		       struct patch_forms *ret)
-{
-	static const char *const prefixes[] = { "trace_event_raw_event_", "perf_trace_" };
-	static const char *const suffixes[] = { "", "_template", "_class" };
-
-	for (unsigned i = 0; i < 2; i++)
-		for (unsigned k = 0; k < 3; k++)
-			add_probe(machine, insn, prefixes[i], tracepoint, suffixes[k], ret);
+	(void)snprintf(name, sizeof(name), "__traceiter_%s", callee + strlen("__SCT__tp_func_"));
+	return machine_symbol_address(machine, name);
 }
 
 /* A call of which kernels make another. */
@@ -138,17 +189,23 @@ static void add_calls(struct machine *machine, const struct insn *insn, uint64_t
 		      struct patch_forms *ret)
 {
 	const char *callee = function_at(machine, insn->target, time_ns);
-	const char *tracepoint = tracepoint_of(callee);
+	const struct probe_table *table = machine_probes(machine);
+	const struct probe_entry *entry = NULL;
+	struct patch_form form = { 0 };
 
-	if (tracepoint)
-		add_probes(machine, insn, tracepoint, ret);
-	else if (is_ftrace_call(callee))
-		add_label(ret, insn, insn_next(insn), 0);
-}
-
-static bool is_call(const struct insn *insn)
-{
-	return insn->class == INSN_CALL && insn->length == 5;
+	if (is_ftrace_call(callee)) {
+		form.insn = label(insn, insn_next(insn));
+		add(ret, &form);
+		return;
+	}
+	if (table)
+		entry = probe_table_find(table, iterator_of(machine, callee, insn->target, ret));
+	for (unsigned i = 0; entry && i < entry->count; i++) {
+		form.insn = branch(insn, insn->bytes[0], entry->probes[i]);
+		form.unlikely = i > 0;
+		form.is_usual = true;
+		add(ret, &form);
+	}
 }
 
 bool patch_forms_may_be(struct machine *machine, const struct insn *insn, uint64_t time_ns)

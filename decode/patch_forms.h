@@ -11,11 +11,11 @@ enum {
 
 struct patch_forms {
 	struct patch_form {
-		uint64_t to;
-		uint8_t bytes[INSN_MAX_SIZE];
-		uint8_t size;
+		struct patched_insn insn;
+		struct patched_insn also; /* changed with it, see struct flow_patch */
 		uint8_t unlikely; /* 0: the code around speaks for it; the more, the less likely */
 		bool is_known;    /* a later copy has it */
+		bool is_usual;    /* a tracepoint that is switched on */
 	} items[PATCH_FORMS_MAX]; /* the likeliest first */
 	unsigned count;
 	unsigned looked_at; /* instructions read to find them */

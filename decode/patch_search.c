@@ -17,15 +17,17 @@ enum {
 	BASES = 16,  /* told addresses to go back to */
 	SITES = 64,  /* tried from one of them */
 	DEPTH = 2,   /* sites patched between two told addresses */
-	ROUNDS = 6,  /* further disagreements that are explained by more patches */
+	ROUNDS = 16, /* further disagreements that are explained by more patches */
 	KEPT = 16,   /* the best attempts */
 	PARENTS = 2, /* those of them that more patches are added to */
-	TOLD = 12,   /* addresses that packets must tell before the next disagreement, if any */
-	VISITS = 3,  /* to a site whose form is not the likeliest, all of which must agree */
+	TOLD = 12,   /* addresses that packets must tell before the next disagreement, if any; */
+	MET = 32,    /* or, with usual patches, so many returns to calls that were followed */
+	VISITS = 3,  /* to sites for each form that is not the likeliest, all of which must agree */
+	ROW = 32,    /* bytes of code in which labels are in a row */
 	WINDOW_BYTES = 2048, /* of trace in which agreement is looked for */
 	TRIAL_STEPS = 16384,
 	CACHED = 512,          /* instructions whose forms are known */
-	SEARCH_WORK = 1 << 17, /* instructions, about */
+	SEARCH_WORK = 1 << 20, /* instructions, about */
 };
 
 /* An instruction that the flow passed and that may have been patched. */
@@ -44,9 +46,11 @@ struct attempt {
 	struct flow_patches patches;
 	uint64_t reach;  /* behind the packet that disagrees next; UINT64_MAX: none in the window */
 	uint32_t told;   /* addresses from the disagreement up to there */
+	uint32_t met;    /* returns to calls that were followed, as far */
 	uint32_t visits; /* to sites that it patches */
 	uint32_t odd;    /* branches that programs seldom make */
 	uint32_t unlikely; /* targets that are not the likeliest */
+	uint32_t unusual;  /* patches that kernels seldom make */
 	bool is_known;     /* the last of them is as a later copy has it */
 };
 
@@ -70,12 +74,13 @@ struct search {
 	uint64_t position; /* behind the packet that disagrees, with `patches` up to `known` */
 	uint64_t window;   /* the position where agreement is enough */
 	struct flow_patches patches;
-	uint32_t known, unlikely; /* patches of the parent; of all */
-	bool is_known;            /* the last patch is as a later copy has it */
-	struct attempts found;
+	uint32_t known;             /* patches of the parent */
+	uint32_t unlikely, unusual; /* of all */
+	bool is_known;              /* the last patch is as a later copy has it */
+	struct attempts found, enough;
 	struct cached cache[CACHED];
 	uint64_t work;
-	bool is_cut; /* not all was tried */
+	bool is_cut; /* not all was tried for the last disagreement */
 };
 
 /* The trial's flow begins at another's state. */
@@ -157,6 +162,7 @@ static bool is_gap_of_trace(const struct flow_batch *batch)
 static void follow(struct search *search, struct attempt *ret)
 {
 	uint32_t gaps = search->flow.gaps, told = search->flow.addresses;
+	uint32_t met = search->flow.returns_met;
 	bool is_past = false;
 
 	ret->reach = 0;
@@ -164,10 +170,13 @@ static void follow(struct search *search, struct attempt *ret)
 		int r = step(search);
 		uint64_t position = pt_cursor_position(&search->flow.cursor);
 
-		if (!is_past)
+		if (!is_past) {
 			told = search->flow.addresses;
+			met = search->flow.returns_met;
+		}
 		is_past = position >= search->position;
 		ret->told = search->flow.addresses - told;
+		ret->met = search->flow.returns_met - met;
 		ret->reach = position;
 		if (search->flow.disagrees || !search->work)
 			return;
@@ -189,6 +198,13 @@ static bool has_patch(const struct flow_patches *patches, uint32_t from,
 	return false;
 }
 
+static const struct flow_patch *last_patch(const struct attempt *attempt)
+{
+	const struct flow_patches *patches = &attempt->patches;
+
+	return patches->count ? &patches->items[patches->count - 1] : NULL;
+}
+
 static bool has_same_patches(const struct flow_patches *a, const struct flow_patches *b)
 {
 	if (a->count != b->count)
@@ -199,6 +215,20 @@ static bool has_same_patches(const struct flow_patches *a, const struct flow_pat
 	return true;
 }
 
+/* Labels in a row often lead to the same place, since it takes any of some features to go there.
+ * The first is taken: if it is another that is on, nothing is told that did not run, only what lies
+ * between them is left out. */
+static int compare_sites(const struct attempt *a, const struct attempt *b)
+{
+	const struct flow_patch *left = last_patch(a), *right = last_patch(b);
+
+	if (!left || !right || left->machine != right->machine || left->insn.to != right->insn.to ||
+	    left->also.site != right->also.site || left->also.to != right->also.to ||
+	    left->insn.site - right->insn.site + ROW > 2 * ROW)
+		return 0;
+	return (left->insn.site > right->insn.site) - (left->insn.site < right->insn.site);
+}
+
 /* Below 0: `a` explains more than `b`. */
 static int compare(const struct attempt *a, const struct attempt *b)
 {
@@ -206,7 +236,11 @@ static int compare(const struct attempt *a, const struct attempt *b)
 		return a->reach > b->reach ? -1 : 1;
 	if (a->odd != b->odd)
 		return a->odd < b->odd ? -1 : 1;
-	return (a->unlikely > b->unlikely) - (a->unlikely < b->unlikely);
+	if (a->unlikely != b->unlikely)
+		return a->unlikely < b->unlikely ? -1 : 1;
+	if (a->patches.count != b->patches.count)
+		return a->patches.count < b->patches.count ? -1 : 1;
+	return compare_sites(a, b);
 }
 
 /* Keep the best; what was tried from two bases counts once. */
@@ -255,6 +289,7 @@ static void try_patches(struct search *search, const struct pt_flow *base)
 	attempt.patches = search->patches;
 	attempt.odd = search->flow.odd_branches - base->odd_branches;
 	attempt.unlikely = search->unlikely;
+	attempt.unusual = search->unusual;
 	attempt.is_known = search->is_known;
 	attempt.visits = search->flow.patch_visits - search->start.patch_visits;
 	keep(&search->found, &attempt);
@@ -270,7 +305,8 @@ static const struct patch_forms *forms_of(struct search *search, struct machine 
 					  const struct insn *insn, const struct pt_flow *base)
 {
 	/* one that was changed before has changed back */
-	static const struct patch_forms as_copied = { .count = 1 };
+	static const struct patch_forms as_copied = { .count = 1,
+						      .items = { { .is_usual = true } } };
 	struct cached *cached = &search->cache[(insn->ip ^ insn->ip >> 9) % CACHED];
 
 	if (flow_patch_find(&search->patches, machine, insn->ip, base))
@@ -287,8 +323,7 @@ static const struct patch_forms *forms_of(struct search *search, struct machine 
 static bool is_decided(const struct search *search, const struct machine *machine, uint64_t ip)
 {
 	for (uint32_t i = search->known; i < search->patches.count; i++)
-		if (search->patches.items[i].site == ip &&
-		    search->patches.items[i].machine == machine)
+		if (flow_patch_is_about(&search->patches.items[i], machine, ip))
 			return true;
 	return false;
 }
@@ -349,16 +384,17 @@ static void try_site(struct search *search, const struct site *site, const struc
 		struct flow_patch *patch = &patches->items[patches->count++];
 
 		*patch = (struct flow_patch){ .machine = machine,
-					      .site = insn->ip,
-					      .to = form->to,
-					      .size = form->size,
+					      .insn = form->insn,
+					      .also = form->also,
 					      .from = base->addresses,
 					      .until = UINT64_MAX };
-		memcpy(patch->bytes, form->bytes, sizeof(patch->bytes));
+		patch->insn.site = insn->ip;
 		search->unlikely += form->unlikely;
+		search->unusual += !form->is_usual;
 		search->is_known = form->is_known;
 		try_from(search, base, depth - 1);
 		search->unlikely -= form->unlikely;
+		search->unusual -= !form->is_usual;
 		patches->count--;
 	}
 }
@@ -391,6 +427,7 @@ static void extend(struct search *search, const struct attempt *parent)
 	search->patches = parent->patches;
 	search->known = parent->patches.count;
 	search->unlikely = parent->unlikely;
+	search->unusual = parent->unusual;
 	if (!replay(search))
 		return;
 	try_all_from(search, 1);
@@ -409,12 +446,13 @@ static void extend(struct search *search, const struct attempt *parent)
 /* Whether the best explanation is a good one. */
 static bool is_enough(const struct attempt *attempt)
 {
-	bool is_clear =
-		attempt->visits >= VISITS && !attempt->odd && attempt->unlikely < PATCH_IMPROBABLE;
+	bool is_clear = attempt->visits >= VISITS * attempt->unlikely && !attempt->odd &&
+			attempt->unlikely < PATCH_IMPROBABLE;
 
 	if (attempt->unlikely && !is_clear)
 		return false;
-	return attempt->reach == UINT64_MAX || attempt->told >= TOLD;
+	return attempt->reach == UINT64_MAX || attempt->told >= TOLD ||
+	       (attempt->met >= MET && !attempt->unusual);
 }
 
 /* Drop what not all of the best attempts have. */
@@ -435,23 +473,29 @@ static void agree(struct attempts *list, uint32_t known)
 	patches->count = count;
 }
 
-/* Go on with the best until nothing disagrees in the window. */
+/* Go on with the best until nothing disagrees in the window; what the last patches explain must be
+ * enough. */
 static bool find(struct search *search, uint32_t known, struct attempts *best)
 {
-	best->items[0].patches = search->patches;
-	best->items[0].reach = best->items[0].told = 0;
-	best->items[0].unlikely = 0;
+	struct attempts *enough = &search->enough;
+
+	best->items[0] = (struct attempt){ .patches = search->patches };
 	best->count = 1;
+	enough->count = 0;
 	for (unsigned round = 0; round < ROUNDS && best->items[0].reach != UINT64_MAX; round++) {
 		search->found.count = 0;
 		for (unsigned i = 0; i < best->count && i < PARENTS; i++)
 			extend(search, &best->items[i]);
-		if (!search->found.count || search->found.items[0].reach <= best->items[0].reach)
+		if (search->is_cut || !search->found.count ||
+		    search->found.items[0].reach <= best->items[0].reach)
 			break;
 		*best = search->found;
+		if (is_enough(&best->items[0]))
+			*enough = *best;
 	}
-	if (!is_enough(&best->items[0]))
+	if (!enough->count)
 		return false;
+	*best = *enough;
 	agree(best, known);
 	return best->items[0].patches.count > known;
 }
@@ -466,7 +510,7 @@ static bool search_from(struct search *search, struct pt_flow *flow, struct flow
 	search->patches = flow->patches;
 	search->window = pt_cursor_position(&flow->cursor) + WINDOW_BYTES;
 	search->work = work;
-	found = find(search, flow->patches.count, best) && !search->is_cut;
+	found = find(search, flow->patches.count, best);
 	flow->patches.work -= work - search->work;
 	return found;
 }
@@ -512,6 +556,13 @@ static void note_candidates(struct search *search, struct pt_flow *flow, struct 
 	}
 }
 
+/* Whether the kernel's code is what disagrees. On the way to other code an address was told, so
+ * that nothing before could be the reason. */
+static bool is_in_kernel(const struct pt_flow *flow)
+{
+	return flow->gap_block && flow_patch_is_possible(flow->gap_block);
+}
+
 bool patch_search(struct flow_run *run, struct flow_mark *mark)
 {
 	struct pt_flow *flow = run->flow;
@@ -520,7 +571,7 @@ bool patch_search(struct flow_run *run, struct flow_mark *mark)
 	bool found = false;
 
 	flow->disagrees = false;
-	if (flow->patches.work && flow->patches.count < FLOW_PATCHES) {
+	if (flow->patches.work && flow->patches.count < FLOW_PATCHES && is_in_kernel(flow)) {
 		search = calloc(1, sizeof(*search));
 		best = calloc(1, sizeof(*best));
 	}

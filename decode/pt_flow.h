@@ -109,6 +109,13 @@ struct flow_code {
 
 enum { FLOW_PATCHES = 64 };
 
+/** An instruction that is another than in the copy. */
+struct patched_insn {
+	uint64_t site;                      /* its address */
+	uint64_t to;                        /* where it leads; 0: it is as copied again */
+	uint8_t bytes[INSN_MAX_SIZE], size; /* of the instruction */
+};
+
 /** Code found patched since it was copied (flow_patch.h), in order of time. */
 struct flow_patches {
 	uint32_t count;
@@ -116,12 +123,11 @@ struct flow_patches {
 	uint64_t work;           /* instructions that may still be followed in search of more */
 	struct flow_patch {
 		const struct machine *machine;
-		uint64_t site;                      /* address of the instruction */
-		uint64_t to;                        /* where it leads; 0: it is as copied again */
-		uint8_t bytes[INSN_MAX_SIZE], size; /* of the instruction */
-		uint32_t from;         /* in force once packets told so many addresses, */
-		uint64_t since, until; /* and at times in [since, until) */
-	} items[FLOW_PATCHES];         /* the last, see flow_mark_set() */
+		struct patched_insn insn;
+		struct patched_insn also; /* of the same change; site 0: none */
+		uint32_t from;            /* in force once packets told so many addresses, */
+		uint64_t since, until;    /* and at times in [since, until) */
+	} items[FLOW_PATCHES];            /* the last, see flow_mark_set() */
 };
 
 enum { REPLACED_MODULES = 4 };
@@ -162,6 +168,7 @@ struct pt_flow {
 	uint64_t told_time, told_cycles, cycles;
 	uint64_t insns;          /* that ran so far */
 	uint32_t addresses;      /* told by packets so far */
+	uint32_t returns_met;    /* of calls that were followed, so far; of a trial */
 	uint64_t told_ip;        /* the last of them before the present packet */
 	uint32_t gaps;           /* so far */
 	struct block *gap_block; /* where the last was, not all of which ran; for the moment only */

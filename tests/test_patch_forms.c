@@ -17,6 +17,7 @@ enum {
 	NEXT = SITE + 5,
 	APART = 0x20,
 	CALLEE = 0x40,
+	ITERATOR = 0x60,
 	PROBE = 0x80,
 	OTHER = 0xc0
 };
@@ -35,19 +36,24 @@ static void add_symbol(struct fixture *fixture, size_t at, const char *name)
 	assert_int_equal(symbols_add(&fixture->machines.host->symbols, &symbol), 0);
 }
 
-/* xor; the instruction, of 5 bytes; ret; and apart from that: xor; jmp NEXT */
-static void make(struct fixture *fixture, const char *insn)
+/* xor; the instruction, of 5 bytes; ret; and apart from that: xor; what else there is; jmp NEXT */
+static void make_apart(struct fixture *fixture, const char *insn, const char *apart, size_t size)
 {
 	*fixture = (struct fixture){ 0 };
 	memset(fixture->code, 0xcc, SIZE);
 	memcpy(fixture->code, "\x31\xc0", 2);
 	memcpy(fixture->code + SITE, insn, 5);
 	fixture->code[NEXT] = 0xc3;
-	memcpy(fixture->code + APART, "\x31\xc0\xeb\xe3", 4);
+	memcpy(fixture->code + APART, apart, size);
 	memcpy(fixture->later, fixture->code, SIZE);
 	assert_true(bench_machines_new(&fixture->machines));
 	assert_true(bench_add_code(fixture->machines.host, base, fixture->code, SIZE));
 	add_symbol(fixture, 0, "function");
+}
+
+static void make(struct fixture *fixture, const char *insn)
+{
+	make_apart(fixture, insn, "\x31\xc0\xeb\xe3", 4);
 }
 
 static struct patch_forms find(struct fixture *fixture)
@@ -71,9 +77,9 @@ static void assert_option(const struct patch_forms *forms, unsigned index, size_
 			  const char *bytes)
 {
 	assert_true(index < forms->count);
-	assert_int_equal(forms->items[index].to, base + to);
-	assert_int_equal(forms->items[index].size, 5);
-	assert_memory_equal(forms->items[index].bytes, bytes, 5);
+	assert_int_equal(forms->items[index].insn.to, base + to);
+	assert_int_equal(forms->items[index].insn.size, 5);
+	assert_memory_equal(forms->items[index].insn.bytes, bytes, 5);
 }
 
 static void a_label_may_be_a_jump(void **state)
@@ -122,10 +128,31 @@ static void a_trampoline_jumps_to_it(void **state)
 
 	make(&fixture, "\xe8\x39\0\0\0");
 	add_symbol(&fixture, CALLEE, "__SCT__tp_func_sched_wakeup");
+	add_symbol(&fixture, ITERATOR, "__traceiter_sched_wakeup");
 	add_symbol(&fixture, PROBE, "trace_event_raw_event_sched_wakeup_template");
 	forms = find(&fixture);
 	assert_int_equal(forms.count, 1);
 	assert_option(&forms, 0, PROBE, "\xe8\x79\0\0\0");
+}
+
+/* The label and the call behind it change at the same time; or there are several probes. */
+static void a_tracepoint_is_switched_on_with_its_probe(void **state)
+{
+	struct patch_forms forms;
+	struct fixture fixture;
+
+	make_apart(&fixture, "\x0f\x1f\x44\0\0", "\x31\xc0\xe8\x39\0\0\0\xeb\xde", 9);
+	add_symbol(&fixture, ITERATOR, "__traceiter_sched_switch");
+	add_symbol(&fixture, PROBE, "trace_event_raw_event_sched_switch");
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 2);
+	assert_option(&forms, 0, APART, "\xe9\x19\0\0\0");
+	assert_int_equal(forms.items[0].also.site, 0);
+	assert_option(&forms, 1, APART, "\xe9\x19\0\0\0");
+	assert_int_equal(forms.items[1].also.site, base + APART + 2);
+	assert_int_equal(forms.items[1].also.to, base + PROBE);
+	assert_memory_equal(forms.items[1].also.bytes, "\xe8\x59\0\0\0", 5);
+	assert_true(forms.items[0].is_usual && forms.items[1].is_usual);
 }
 
 static void other_calls_are_what_they_are(void **state)
@@ -150,8 +177,8 @@ static void a_later_copy_is_asked_first(void **state)
 	memcpy(fixture.later + SITE, "\xc3\xcc\xcc\xcc\xcc", 5);
 	forms = find(&fixture);
 	assert_int_equal(forms.count, 1);
-	assert_int_equal(forms.items[0].size, 1);
-	assert_int_equal(forms.items[0].bytes[0], 0xc3);
+	assert_int_equal(forms.items[0].insn.size, 1);
+	assert_int_equal(forms.items[0].insn.bytes[0], 0xc3);
 	assert_true(forms.items[0].is_known);
 }
 
@@ -174,6 +201,7 @@ int main(void)
 		cmocka_unit_test(a_call_of_ftrace_may_be_a_nop),
 		cmocka_unit_test(a_tracepoint_calls_its_only_probe),
 		cmocka_unit_test(a_trampoline_jumps_to_it),
+		cmocka_unit_test(a_tracepoint_is_switched_on_with_its_probe),
 		cmocka_unit_test(other_calls_are_what_they_are),
 		cmocka_unit_test(a_later_copy_is_asked_first),
 		cmocka_unit_test(with_a_later_copy_other_calls_are_no_guess),

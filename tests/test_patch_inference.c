@@ -28,7 +28,7 @@ static bool is_so(const struct sim_code *code, const struct flow_patch *patch)
 		const struct sim_insn *insn = &code->insns.items[i];
 		uint8_t first = code->bytes[insn->ip - code->base];
 
-		if (insn->ip == patch->site)
+		if (insn->ip == patch->insn.site)
 			return insn->kind == SIM_LABEL &&
 			       insn->jumps != (first == 0xeb || first == 0xe9);
 	}

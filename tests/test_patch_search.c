@@ -19,13 +19,15 @@ enum {
 	SHARED = 0x44, /* or where others come by too */
 	ROUND = 0x60,  /* or into a loop */
 	LEAF = 0x100,
+	ITERATOR = 0x120, /* of a tracepoint's probes */
+	PROBE = 0x140,
 };
 
 static const uint64_t base = 0xffffffff81000000;
 
 struct bench {
 	uint8_t image[SIZE], later[SIZE];
-	bool has_later;
+	bool has_later, has_tracepoint;
 	struct pt_bytes trace;
 };
 
@@ -105,12 +107,25 @@ struct found {
 	unsigned candidates;
 };
 
+static void add_tracepoint(struct symbols *symbols)
+{
+	struct symbol symbol = { .start = base + ITERATOR, .name = "__traceiter_x" };
+
+	assert_int_equal(symbols_add(symbols, &symbol), 0);
+	symbol.start = base + PROBE;
+	symbol.name = "perf_trace_x";
+	assert_int_equal(symbols_add(symbols, &symbol), 0);
+	assert_int_equal(symbols_finish(symbols, true), 0);
+}
+
 static void load(struct bench *bench, struct machines *machines)
 {
 	assert_true(bench_machines_new(machines));
 	assert_true(bench_add_code(machines->host, base, bench->image, SIZE));
 	assert_true(bench_add_function(machines->host, base));
 	assert_true(bench_add_function(machines->host, base + LEAF));
+	if (bench->has_tracepoint)
+		add_tracepoint(&machines->host->symbols);
 	if (bench->has_later)
 		assert_int_equal(later_code_add(&machines->host->later, base, bench->image,
 						(struct bytes){ bench->later, SIZE }),
@@ -159,10 +174,10 @@ static void assert_patch(const struct found *found, size_t site, size_t to, cons
 
 	assert_int_equal(found->gaps, 0);
 	assert_int_equal(found->patches.count, 1);
-	assert_int_equal(patch->site, base + site);
-	assert_int_equal(patch->to, base + to);
-	assert_int_equal(patch->size, 5);
-	assert_memory_equal(patch->bytes, bytes, 5);
+	assert_int_equal(patch->insn.site, base + site);
+	assert_int_equal(patch->insn.to, base + to);
+	assert_int_equal(patch->insn.size, 5);
+	assert_memory_equal(patch->insn.bytes, bytes, 5);
 }
 
 static void assert_none(const struct found *found)
@@ -210,10 +225,24 @@ static void two_that_explain_as_much_are_both_refused(void **state)
 	struct bench bench;
 	struct found found;
 
-	make(&bench, true);
+	make(&bench, false);
+	/* as at JUMPED: call *rax; xor; jmp SHARED */
+	put(&bench, ROUND, "\xff\xd0\x31\xdb\xeb\xde", 6);
 	jump(&bench, 6);
 	found = decode(&bench, NULL, UINT64_MAX);
 	assert_none(&found);
+}
+
+/* Both lead to the same place. If it is the second that does, the first ran all the same. */
+static void of_two_in_a_row_the_first_is_taken(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, true);
+	jump(&bench, 6);
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_patch(&found, LABEL, JUMPED, "\xe9\x39\0\0\0");
 }
 
 /* Agreement up to the next address says little: that puts any flow right. */
@@ -233,6 +262,45 @@ static void what_soon_disagrees_again_is_refused(void **state)
 	found = decode(&bench, NULL, UINT64_MAX);
 	assert_int_equal(found.patches.count, 1);
 	assert_int_equal(found.gaps, 1);
+}
+
+/* The label is a tracepoint's; behind it a leaf is called as often as is said; then packets and
+ * code disagree. */
+static struct found trace_and_call(bool has_tracepoint, unsigned times)
+{
+	struct bench bench;
+
+	make(&bench, false);
+	bench.has_tracepoint = has_tracepoint;
+	/* 7: call LEAF; jne 7; jmp *rcx */
+	put(&bench, 7, "\xe8\xf4\0\0\0\x75\xf9\xff\xe1", 9);
+	/* call ITERATOR; jmp 7 */
+	put(&bench, JUMPED, "\xe8\xdb\0\0\0\xeb\xc0", 7);
+	put(&bench, ITERATOR, "\xc3", 1);
+	/* jne; ret */
+	put(&bench, PROBE, "\x75\0\xc3", 3);
+	tnt(&bench, false);
+	tnt(&bench, true);
+	for (unsigned i = 0; i < 2 * times; i++)
+		tnt(&bench, true);
+	tnt(&bench, false);
+	return decode(&bench, NULL, UINT64_MAX);
+}
+
+/* Those are switched on often, and many of them at once: the next one disagrees soon. */
+static void a_tracepoint_need_not_explain_as_much(void **state)
+{
+	struct found found = trace_and_call(true, 40);
+
+	assert_int_equal(found.gaps, 1);
+	assert_int_equal(found.patches.count, 1);
+	assert_int_equal(found.patches.items[0].insn.site, base + LABEL);
+	assert_int_equal(found.patches.items[0].also.site, base + JUMPED);
+	assert_int_equal(found.patches.items[0].also.to, base + PROBE);
+	found = trace_and_call(true, 10);
+	assert_none(&found);
+	found = trace_and_call(false, 40);
+	assert_none(&found);
 }
 
 /* A wrong turn into a loop takes any conditional branches, until an address is told. */
@@ -329,7 +397,9 @@ int main(void)
 		cmocka_unit_test(a_target_that_is_not_clear_must_be_met_often),
 		cmocka_unit_test(a_target_that_others_reach_is_not_taken),
 		cmocka_unit_test(two_that_explain_as_much_are_both_refused),
+		cmocka_unit_test(of_two_in_a_row_the_first_is_taken),
 		cmocka_unit_test(what_soon_disagrees_again_is_refused),
+		cmocka_unit_test(a_tracepoint_need_not_explain_as_much),
 		cmocka_unit_test(what_only_goes_round_is_refused),
 		cmocka_unit_test(what_has_no_label_is_left),
 		cmocka_unit_test(the_search_is_bounded),

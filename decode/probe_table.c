@@ -1,0 +1,257 @@
+/* The macros of include/trace/events make of each event a function that calls all of its probes,
+ * and of each class of events one probe for each of those that use it. All of one file come out
+ * together, the events before the classes, and mostly in the order in which the file has them.
+ */
+#include "decode/probe_table.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/base/error.h"
+#include "decode/base/vec.h"
+
+enum {
+	CLASSES_KEPT = 2,      /* of those that may be an event's */
+	UNIT_PARTS_MAX = 4096, /* events and classes of one file */
+	NAME_LENGTH = 1024,    /* more than names have in common */
+};
+
+/* Whose probes are named for a class. */
+static const char *const users[] = { "trace_event_raw_event_", "perf_trace_", "__bpf_trace_" };
+
+enum { USERS = sizeof(users) / sizeof(*users) };
+
+/* Probes that are not. */
+static const struct {
+	const char *event, *probe;
+} others[] = {
+	/* kernel/trace/trace_syscalls.c */
+	{ "sys_enter", "ftrace_syscall_enter" },
+	{ "sys_exit", "ftrace_syscall_exit" },
+	{ "sys_enter", "perf_syscall_enter" },
+	{ "sys_exit", "perf_syscall_exit" },
+	/* kernel/trace/trace_sched_switch.c: in use with any tracer */
+	{ "sched_switch", "probe_sched_switch" },
+	{ "sched_wakeup", "probe_sched_wakeup" },
+	{ "sched_wakeup_new", "probe_sched_wakeup" },
+	/* kernel/trace/fgraph.c */
+	{ "sched_switch", "ftrace_graph_probe_sched_switch" },
+};
+
+enum { OTHERS = sizeof(others) / sizeof(*others) };
+
+struct part {
+	const char *name; /* of the event or class */
+	uint64_t address;
+	int user;                /* of the class; -1: an event */
+	uint64_t own[USERS + 1]; /* an event: its classes that have its name, 0 none */
+	bool is_own;             /* a class: there is an event of its name */
+};
+
+struct reader {
+	struct {
+		struct part *items; /* by address */
+		size_t count, room;
+	} parts;
+	uint64_t others[OTHERS];
+	struct probe_table *table;
+};
+
+/* What comes behind a prefix; NULL: it has another, or is a part of a function. */
+static const char *behind(const char *name, const char *prefix)
+{
+	size_t length = strlen(prefix);
+
+	return !strncmp(name, prefix, length) && !strchr(name + length, '.') ? name + length : NULL;
+}
+
+static bool add_part(struct reader *reader, const struct symbol *symbol)
+{
+	struct part part = { .address = symbol->start, .user = -1 };
+
+	part.name = behind(symbol->name, "__traceiter_");
+	for (int user = 0; user < USERS && !part.name; user++) {
+		part.name = behind(symbol->name, users[user]);
+		if (part.name)
+			part.user = user;
+	}
+	return !part.name || vec_push(&reader->parts, part);
+}
+
+static int collect(struct reader *reader, const struct symbols *symbols)
+{
+	for (size_t i = 0; i < symbols->count; i++) {
+		const struct symbol *symbol = &symbols->items[i];
+
+		if (!add_part(reader, symbol))
+			return -PTVM_NO_MEMORY;
+		for (unsigned k = 0; k < OTHERS; k++)
+			if (!reader->others[k] && !strcmp(symbol->name, others[k].probe))
+				reader->others[k] = symbol->start;
+	}
+	return 0;
+}
+
+static void add_probe(struct probe_entry *entry, uint64_t probe)
+{
+	if (probe && entry->count < PROBES_MAX)
+		entry->probes[entry->count++] = probe;
+}
+
+/* The parts of one file: items [from, to), of which those below `classes` are events. */
+struct unit {
+	struct part *items;
+	size_t from, classes, to;
+};
+
+static void find_own(struct unit *unit)
+{
+	for (size_t i = unit->from; i < unit->classes; i++)
+		for (size_t k = unit->classes; k < unit->to; k++) {
+			struct part *event = &unit->items[i], *class = &unit->items[k];
+
+			if (strcmp(event->name, class->name))
+				continue;
+			event->own[class->user] = class->address;
+			class->is_own = true;
+		}
+}
+
+static size_t common_length(const char *a, const char *b)
+{
+	size_t length = 0;
+
+	while (a[length] && a[length] == b[length])
+		length++;
+	return length;
+}
+
+/* A class that may be an event's, and how well it fits. */
+struct choice {
+	uint64_t address;
+	size_t fit;
+};
+
+static void keep(struct choice *choices, struct choice choice)
+{
+	for (unsigned i = 0; i < CLASSES_KEPT; i++) {
+		struct choice other = choices[i];
+
+		if (other.fit >= choice.fit)
+			continue;
+		choices[i] = choice;
+		choice = other;
+	}
+}
+
+/* Where the class of the next event is that has one of its own, in one direction. */
+static uint64_t border(const struct unit *unit, size_t event, bool is_ahead, int user)
+{
+	for (size_t i = event; is_ahead ? ++i < unit->classes : i-- > unit->from;)
+		if (unit->items[i].own[user])
+			return unit->items[i].own[user];
+	return is_ahead ? UINT64_MAX : 0;
+}
+
+/* The event is of a class with another name: the likeliest are those between the classes of the
+ * events next to it, then those whose names are alike. */
+static void add_shared(const struct unit *unit, size_t event, int user, struct probe_entry *ret)
+{
+	uint64_t from = border(unit, event, false, user), to = border(unit, event, true, user);
+	struct choice choices[CLASSES_KEPT] = { { 0 } };
+
+	for (size_t i = unit->classes; i < unit->to; i++) {
+		const struct part *class = &unit->items[i];
+		bool is_between = class->address > from && class->address < to;
+		size_t alike = common_length(class->name, unit->items[event].name);
+
+		if (class->user == user && !class->is_own)
+			keep(choices,
+			     (struct choice){ class->address,
+					      1 + alike + (is_between ? NAME_LENGTH : 0) });
+	}
+	for (unsigned i = 0; i < CLASSES_KEPT; i++)
+		add_probe(ret, choices[i].address);
+}
+
+static bool add_entry(struct reader *reader, const struct unit *unit, size_t event)
+{
+	const struct part *part = &unit->items[event];
+	struct probe_entry entry = { .callee = part->address };
+
+	for (int user = 0; user < USERS; user++) {
+		if (part->own[user])
+			add_probe(&entry, part->own[user]);
+		else
+			add_shared(unit, event, user, &entry);
+		for (unsigned i = 0; !user && i < OTHERS; i++)
+			if (!strcmp(others[i].event, part->name))
+				add_probe(&entry, reader->others[i]);
+	}
+	return !entry.count || vec_push(reader->table, entry);
+}
+
+/* The next file's parts. False: there are no more. */
+static bool next_unit(struct reader *reader, struct unit *unit)
+{
+	*unit = (struct unit){ .items = reader->parts.items, .from = unit->to };
+	unit->classes = unit->from;
+	while (unit->classes < reader->parts.count && unit->items[unit->classes].user < 0)
+		unit->classes++;
+	unit->to = unit->classes;
+	while (unit->to < reader->parts.count && unit->items[unit->to].user >= 0)
+		unit->to++;
+	return unit->from < reader->parts.count;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct probe_entry *left = a, *right = b;
+
+	return (left->callee > right->callee) - (left->callee < right->callee);
+}
+
+static int read_units(struct reader *reader)
+{
+	struct unit unit = { .to = 0 };
+
+	while (next_unit(reader, &unit)) {
+		if (unit.to - unit.from > UNIT_PARTS_MAX)
+			continue;
+		find_own(&unit);
+		for (size_t i = unit.from; i < unit.classes; i++)
+			if (!add_entry(reader, &unit, i))
+				return -PTVM_NO_MEMORY;
+	}
+	return 0;
+}
+
+int probe_table_read(const struct symbols *symbols, struct probe_table *ret)
+{
+	struct reader reader = { .table = ret };
+	int r;
+
+	*ret = (struct probe_table){ 0 };
+	r = collect(&reader, symbols);
+	if (!r)
+		r = read_units(&reader);
+	vec_free(&reader.parts);
+	if (ret->count)
+		qsort(ret->items, ret->count, sizeof(*ret->items), compare_entries);
+	return r;
+}
+
+const struct probe_entry *probe_table_find(const struct probe_table *table, uint64_t callee)
+{
+	struct probe_entry key = { .callee = callee };
+
+	return table->count
+		       ? bsearch(&key, table->items, table->count, sizeof(key), compare_entries)
+		       : NULL;
+}
+
+void probe_table_free(struct probe_table *table)
+{
+	vec_free(table);
+}
