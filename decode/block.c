@@ -10,6 +10,7 @@ enum {
 	FIRST_SLOTS = 1 << 10,
 	MOST_BYTES = 96 << 20, /* of blocks, unless there is a reason for less */
 	MOST_SITES = 1 << 10,
+	ASTRAY_BYTES = 8 << 10, /* from the symbol before, that are looked at for each block */
 };
 
 void code_init(struct code *code, const struct machines *machines)
@@ -156,7 +157,6 @@ static int read_insn(struct code *code, const struct code_space *space, uint64_t
 {
 	struct code_view *view = &draft->view;
 	uint64_t on = ip - draft->view_ip;
-
 	int r;
 
 	if (on < view->left && view->left - on >= INSN_MAX_SIZE) {
@@ -281,6 +281,8 @@ static bool is_astray(struct code *code, const struct code_space *space, uint64_
 	    !machine_module(space->machine, ip, time_ns))
 		return false;
 	machine_symbol(space->machine, -1, ip, time_ns, &symbol);
+	if (symbol.offset > ASTRAY_BYTES)
+		return false;
 	draft_begin(&draft, 0, UINT64_MAX);
 	for (at = ip - symbol.offset; at < ip; at = insn_next(&insn))
 		if (read_insn(code, space, at, time_ns, &draft, &insn))

@@ -235,6 +235,27 @@ static void what_begins_inside_of_an_instruction_of_a_module_is_astray(void **st
 	assert_false(block_get(&fixture->code, fixture->code.spaces, kernel + 3, 0)->astray);
 }
 
+/* A symbol table that was made up may have one for all of memory. */
+static void far_from_a_symbol_nothing_is_astray(void **state)
+{
+	enum { FAR = 1 << 20 };
+	static uint8_t bytes[FAR + 8];
+	const uint64_t module = 0xffffffffc0200000;
+	struct fixture *fixture = *state;
+	struct machine *host = fixture->machines.host;
+	struct symbol symbol = {
+		.start = module, .end = module + sizeof(bytes), .name = "all", .module = "[a]"
+	};
+
+	memset(bytes, 0x90, FAR);
+	memcpy(bytes + FAR, "\x0f\x1f\x44\x00\x00\xc3", 6);
+	memcpy(bytes + 32, "\x0f\x1f\x44\x00\x00\xc3", 6);
+	assert_int_equal(symbols_add(&host->symbols, &symbol), 0);
+	assert_false(block_of(fixture, module, bytes, sizeof(bytes))->astray);
+	assert_true(block_get(&fixture->code, fixture->code.spaces, module + 33, 0)->astray);
+	assert_false(block_get(&fixture->code, fixture->code.spaces, module + FAR + 1, 0)->astray);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -251,6 +272,7 @@ int main(void)
 		TEST(a_guest_that_is_not_known_has_no_code),
 		TEST(a_jump_label_has_another_form),
 		TEST(what_begins_inside_of_an_instruction_of_a_module_is_astray),
+		TEST(far_from_a_symbol_nothing_is_astray),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
