@@ -354,7 +354,7 @@ static void take_block(struct printer *printer, const struct flow_item *item,
 		       const struct flow_item *next)
 {
 	struct block *block = item->block;
-	bool taken = item->flags & FLOW_TAKEN;
+	bool taken = item->flags & FLOW_TAKEN, decided = is_decided(item);
 	unsigned last = item->count - 1;
 
 	settle_branch(printer);
@@ -370,11 +370,11 @@ static void take_block(struct printer *printer, const struct flow_item *item,
 		return;
 	}
 	take_known(printer, block, last);
-	if (is_decided(item) || (next && next->kind == FLOW_END))
+	if (decided || (next && next->kind == FLOW_END))
 		settle_time(printer);
-	printer->branch_due = is_approximate(printer) || (printer->cycles_due && is_decided(item));
+	printer->branch_due = is_approximate(printer) || (printer->cycles_due && decided);
 	/* later branches of the same packet ran at some time after these cycles */
-	if (is_decided(item))
+	if (decided)
 		printer->cycles_due = false;
 	if (block->insns[last].class != INSN_JCC || taken)
 		wait_for_branch(printer, block, last);
