@@ -190,10 +190,15 @@ static inline void go(struct flow_run *run, struct block *from, unsigned way, ui
 }
 
 /* Whether the flow has come back to a block without a packet in between: it would for ever. The
- * block to compare with is renewed at powers of two, so any cycle is found (Brent). */
+ * block to compare with is renewed at powers of two, so any cycle is found (Brent). No code goes on
+ * for so long without one, 32,768 instructions: what is taken for it is none. */
 static bool is_idle_loop(struct pt_flow *flow)
 {
+	enum { BLOCKS_MOST = 256 };
+
 	if (flow->idle_blocks && flow->block == flow->idle_mark)
+		return true;
+	if (flow->idle_blocks >= BLOCKS_MOST)
 		return true;
 	if (!(flow->idle_blocks & (flow->idle_blocks - 1)))
 		flow->idle_mark = flow->block;
@@ -261,31 +266,37 @@ static void step_before_bit(struct flow_run *run)
 		flow_gap(run, GAP_MISMATCH, run->flow->ip);
 }
 
+static void take_bit(struct flow_run *run, bool bit)
+{
+	struct block *block = run->flow->block;
+
+	if (block->end == BLOCK_RETURN) {
+		return_by_bit(run, bit);
+		return;
+	}
+	emit_block(run, block, block->count, bit);
+	go(run, block, bit, bit ? block->target : block->next);
+}
+
 void flow_run_tnt(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 
 	flow->idle_blocks = 0;
-	while (flow->tnt_count && run->batch->count < FLOW_BATCH - 64) {
+	do {
 		struct block *block;
-		bool bit;
 
 		if (flow->state != FLOW_RUNNING || !have_block(run))
 			return;
 		block = flow->block;
-		if (block->end != BLOCK_CONDITIONAL && block->end != BLOCK_RETURN) {
+		if (block->end == BLOCK_CONDITIONAL || block->end == BLOCK_RETURN) {
+			flow->idle_blocks = 0;
+			take_bit(run, flow->tnt >> --flow->tnt_count & 1);
+		} else {
 			step_before_bit(run);
-			continue;
 		}
-		flow->idle_blocks = 0;
-		bit = flow->tnt >> --flow->tnt_count & 1;
-		if (block->end == BLOCK_RETURN) {
-			return_by_bit(run, bit);
-			continue;
-		}
-		emit_block(run, block, block->count, bit);
-		go(run, block, bit, bit ? block->target : block->next);
-	}
+	} while (flow->tnt_count && run->batch->count < FLOW_BATCH - 64 &&
+		 !flow_should_forget_code(flow));
 }
 
 static int find_insn(const struct block *block, uint64_t ip)

@@ -73,6 +73,13 @@ bool flow_run_fast(struct flow_run *run, uint64_t until);
 /** Take the pending TNT bits, or the next packet. Returns 0, or -PTVM_END. */
 int flow_next(struct flow_run *run);
 
+/** Whether the memory of code is full, and no item has blocks of it: a single packet may lead
+ * through more code than there is memory for. */
+static inline bool flow_should_forget_code(const struct pt_flow *flow)
+{
+	return flow->gaps_only && code_is_full(flow->where.code);
+}
+
 /** Whether the batch takes what one more packet may add. */
 static inline bool flow_has_room(const struct flow_run *run)
 {

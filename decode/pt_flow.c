@@ -527,6 +527,13 @@ static bool is_enough(const struct flow_run *run, uint64_t until, uint32_t addre
 	       pt_cursor_position(&run->flow->cursor) >= until;
 }
 
+/* Only the flow and its mark have blocks; they are looked up anew. */
+static void forget_code(struct pt_flow *flow, struct flow_mark *mark)
+{
+	flow->block = mark->flow.block = NULL;
+	code_trim(flow->where.code);
+}
+
 int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 {
 	struct flow_run run = { flow, batch };
@@ -552,6 +559,8 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 		if (flow->disagrees &&
 		    (patch_inference_apply(&run, &mark) || patch_search(&run, &mark)))
 			continue;
+		if (flow_should_forget_code(flow))
+			forget_code(flow, &mark);
 		if (r)
 			return r;
 		if (is_enough(&run, until, addresses))

@@ -227,20 +227,37 @@ static uint64_t count_segment(const struct pt_segment *segment, const struct pt_
 	return flow.insns;
 }
 
-void bench_count(const struct aux_queue *queue, const struct pt_config *config,
-		 const struct machines *machines, bool gaps_only, struct bench_count *ret)
+static void count(const struct aux_queue *queue, const struct pt_config *config, struct code *code,
+		  bool gaps_only, struct bench_count *ret)
 {
+	const struct flow_code where = { .code = code, .pid = 0 };
 	struct pt_segment segment;
 	struct pt_walk walk;
-	struct code code;
-	struct flow_code where = { .code = &code, .pid = 0 };
 
 	*ret = (struct bench_count){ 0 };
-	code_init(&code, machines);
 	pt_walk_init(&walk, queue, config, NULL, 0);
 	while (!pt_walk_next(&walk, &segment))
 		ret->insns += count_segment(&segment, config, &where, gaps_only, &ret->gaps);
-	code_free(&code);
+	code_free(code);
+}
+
+void bench_count(const struct aux_queue *queue, const struct pt_config *config,
+		 const struct machines *machines, bool gaps_only, struct bench_count *ret)
+{
+	struct code code;
+
+	code_init(&code, machines);
+	count(queue, config, &code, gaps_only, ret);
+}
+
+void bench_count_forgetting(const struct aux_queue *queue, const struct pt_config *config,
+			    const struct machines *machines, struct bench_count *ret)
+{
+	struct code code;
+
+	code_init(&code, machines);
+	code.most_bytes = 0;
+	count(queue, config, &code, true, ret);
 }
 
 void bench_decode(const struct aux_queue *queue, const struct pt_config *config,

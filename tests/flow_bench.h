@@ -74,6 +74,10 @@ struct bench_count {
 void bench_count(const struct aux_queue *queue, const struct pt_config *config,
 		 const struct machines *machines, bool gaps_only, struct bench_count *ret);
 
+/** bench_count() with `gaps_only`, and no room for code: it is forgotten as soon as it can be. */
+void bench_count_forgetting(const struct aux_queue *queue, const struct pt_config *config,
+			    const struct machines *machines, struct bench_count *ret);
+
 /** The same, but code is what it is, whatever the packets say: no jump label is ever patched. */
 void bench_decode_as_copied(const struct aux_queue *queue, const struct pt_config *config,
 			    const struct machines *machines, uint64_t min_size,

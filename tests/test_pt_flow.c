@@ -410,6 +410,37 @@ static void assert_counted(const struct bench *bench)
 	bench_queue_free(&queue);
 }
 
+static void assert_forgotten(struct bench *bench)
+{
+	const struct pt_bytes *trace = &bench->vm.pt.out;
+	struct bench_count kept, forgotten;
+	struct bench_queue queue = { 0 };
+
+	bench_queue_add(&queue, trace->data, trace->size, false);
+	bench_count(&queue.queue, &bench->config, &bench->machines, true, &kept);
+	bench_count_forgetting(&queue.queue, &bench->config, &bench->machines, &forgotten);
+	assert_int_equal(kept.insns, forgotten.insns);
+	assert_same_lists(bench, &kept.gaps, &forgotten.gaps);
+	bench_list_free(&kept.gaps);
+	bench_list_free(&forgotten.gaps);
+	bench_queue_free(&queue);
+}
+
+static void code_is_forgotten_and_found_again(void **state)
+{
+	for (uint64_t seed = 1; seed <= 2; seed++) {
+		struct sim_options options = sim_options_any(seed);
+		struct bench bench;
+
+		options.overflow = seed == 2;
+		options.labels = seed & 1;
+		options.label_start = options.label_flips = seed == 1 ? 20 : 0;
+		set_up(&bench, &options);
+		assert_forgotten(&bench);
+		tear_down(&bench);
+	}
+}
+
 static void counting_is_listing(void **state)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -442,6 +473,7 @@ int main(void)
 		cmocka_unit_test(noise_is_survived),
 		cmocka_unit_test(without_a_guests_code_the_host_is_whole),
 		cmocka_unit_test(counting_is_listing),
+		cmocka_unit_test(code_is_forgotten_and_found_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,7 +215,7 @@ def test_a_raw_trace_is_followed_through_files_of_code():
     run = b"\x71" + struct.pack("<Q", at)[:6] + b"\x06" + b"\x61" + struct.pack("<Q", 0x500000)[:6]  # PGE, taken, PGD
     with tempfile.TemporaryDirectory() as place:
         files = {"trace": begin + mtc + run, "kernel": begin + run.replace(struct.pack("<Q", at)[:6], b"\0\0\0\x80\xff\xff"),
-                 "out": begin + run[:7] + b"\x01", "odd": b"\xff" * 3 + begin + run + b"\xff", "elf": elf_of(code, at),
+                 "out": begin + run[:7] + b"\x01", "nops": b"\x90" * 100000, "odd": b"\xff" * 3 + begin + run + b"\xff", "elf": elf_of(code, at),
                  "low": elf_of(code, 0x1000), "raw": code, "padded": bytes(16) + code + bytes(16)}
         for name, data in files.items():
             (pathlib.Path(place) / name).write_bytes(data)
@@ -232,6 +232,9 @@ def test_a_raw_trace_is_followed_through_files_of_code():
                            "--raw=padded:0x10-0x17:4194304"):
                 equal((trace, option, script(trace, option, "-F", "ip")), (trace, option, ran))
         equal(script("--pt=out", "--raw=raw:0x400000", "-F", "ip"), ran[:2])  # an address filter may have ended it there
+        loop = ptvm("script", "--itrace=e", "--pt=trace", "--raw=nops:0x400000", cwd=place)
+        assert loop.stderr == "ptvm script: 1 instruction trace error: Never-ending loop (refer perf config " \
+            "intel-pt.max-loops)\n", loop.stderr  # no code is so long without a branch
         clock = ("--mtc-freq=3", "--nom-freq=20", "--cpuid-0x15.eax=2", "--cpuid-0x15.ebx=200", "--cpu=6/85/4")
         equal(script("--pt=trace", "--raw=raw:0x400000", "-F", "ip,time", "--ns", *clock)[0], "3.000000400: 400000")
         packets = ptvm("script", "-D", f"--pt=odd:3-{end}", cwd=place).stdout.splitlines()
