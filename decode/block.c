@@ -268,25 +268,23 @@ static bool has_site(const struct code *code, const struct block *block)
 }
 
 /* Whether `ip` is in an instruction of a kernel's module, not at its beginning, if what is between
- * it and the symbol before is code. Nobody goes there: it is other code than that. */
+ * it and the symbol before is code. Nobody goes there: it is other code than that. The draft holds
+ * no longer than what this was found by. */
 static bool is_astray(struct code *code, const struct code_space *space, uint64_t ip,
-		      uint64_t time_ns)
+		      uint64_t time_ns, struct draft *draft)
 {
-	struct symbol_view symbol;
-	struct draft draft;
+	struct draft before;
 	struct insn insn;
 	uint64_t at;
 
 	if (!space->machine || space->pid >= 0 || space->bits != 64 ||
-	    !machine_module(space->machine, ip, time_ns))
+	    !machine_module_start(space->machine, ip, time_ns, &at) || ip - at > ASTRAY_BYTES)
 		return false;
-	machine_symbol(space->machine, -1, ip, time_ns, &symbol);
-	if (symbol.offset > ASTRAY_BYTES)
-		return false;
-	draft_begin(&draft, 0, UINT64_MAX);
-	for (at = ip - symbol.offset; at < ip; at = insn_next(&insn))
-		if (read_insn(code, space, at, time_ns, &draft, &insn))
-			return false;
+	draft_begin(&before, draft->from_ns, draft->to_ns);
+	while (at < ip && !read_insn(code, space, at, time_ns, &before, &insn))
+		at = insn_next(&insn);
+	draft->from_ns = before.from_ns;
+	draft->to_ns = before.to_ns;
 	return at > ip;
 }
 
@@ -297,9 +295,11 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 	struct block *block;
 	enum block_end end;
 	uint64_t next = ip;
+	bool astray;
 
 	draft_begin(&draft, 0, UINT64_MAX);
 	end = gather(code, space, ip, time_ns, &draft, &next);
+	astray = is_astray(code, space, ip, time_ns, &draft);
 	block = store(code, &draft);
 	if (!block)
 		return NULL;
@@ -307,8 +307,8 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 	block->end = (uint8_t)end;
 	block->next = next;
 	block->space = space;
-	block->astray = is_astray(code, space, ip, time_ns);
-	block->patched = block->astray || has_site(code, block);
+	block->astray = astray;
+	block->patched = astray || has_site(code, block);
 	if (end == BLOCK_CONDITIONAL)
 		block->target = draft.insns[draft.count - 1].target;
 	return block;

@@ -436,6 +436,17 @@ const char *machine_module(const struct machine *machine, uint64_t address, uint
 	return symbol ? symbol->module : NULL;
 }
 
+bool machine_module_start(const struct machine *machine, uint64_t address, uint64_t time_ns,
+			  uint64_t *ret)
+{
+	const struct symbol *symbol = find_symbol(machine, address, known_time(machine, time_ns));
+
+	if (!symbol || !symbol->module)
+		return false;
+	*ret = symbol->start;
+	return true;
+}
+
 static void kernel_symbol(const struct machine *machine, uint64_t address, uint64_t time_ns,
 			  struct symbol_view *ret)
 {

@@ -127,6 +127,11 @@ struct later_range *machine_replaced(struct machine *machine, size_t *ret_count)
 /** The module that a kernel's address belongs to, as "[kvm]"; NULL: none that is known. */
 const char *machine_module(const struct machine *machine, uint64_t address, uint64_t time_ns);
 
+/** Where the symbol begins that a module's address belongs to. Returns false, and sets nothing,
+ * where it is of no module that is known. */
+bool machine_module_start(const struct machine *machine, uint64_t address, uint64_t time_ns,
+			  uint64_t *ret);
+
 struct label_table;
 
 /** The kernel's own table of jump labels; NULL where it is not among what is known of its memory.

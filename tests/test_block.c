@@ -235,6 +235,37 @@ static void what_begins_inside_of_an_instruction_of_a_module_is_astray(void **st
 	assert_false(block_get(&fixture->code, fixture->code.spaces, kernel + 3, 0)->astray);
 }
 
+/* Where the function begins in code that is replaced, and what follows is not. */
+static void what_is_astray_is_so_for_as_long_as_what_is_before_it(void **state)
+{
+	enum { SIZE = 64, SINCE = 100 };
+	const uint64_t module = 0xffffffffc0200000;
+	struct fixture *fixture = *state;
+	struct machine *host = fixture->machines.host;
+	const struct symbol symbol = { .start = module, .name = "function", .module = "[a]" };
+	uint8_t before[SIZE + 2], after[SIZE];
+	struct code_space *space;
+	struct block *early, *late;
+
+	memset(before, 0x90, sizeof(before)); /* the last nop becomes a part of a longer one */
+	before[SIZE + 1] = 0xc3;
+	memset(after, 0xf8, SIZE);
+	after[SIZE - 1] = 0x66;
+	assert_true(bench_add_code(host, module, before, sizeof(before)));
+	assert_int_equal(symbols_add(&host->symbols, &symbol), 0);
+	assert_int_equal(symbols_finish(&host->symbols, true), 0);
+	assert_int_equal(
+		later_code_add(&host->later, module, before, (struct bytes){ after, SIZE }), 0);
+	assert_int_equal(host->later.ranges.count, 1);
+	host->later.ranges.items[0].since = SINCE;
+	space = code_space_get(&fixture->code, host, 0, module, 64);
+	early = block_get(&fixture->code, space, module + SIZE, SINCE - 1);
+	late = block_get(&fixture->code, space, module + SIZE, SINCE);
+	assert_false(early->astray);
+	assert_true(late->astray);
+	assert_ptr_equal(block_get(&fixture->code, space, module + SIZE, 0), early);
+}
+
 /* A symbol table that was made up may have one for all of memory. */
 static void far_from_a_symbol_nothing_is_astray(void **state)
 {
@@ -272,6 +303,7 @@ int main(void)
 		TEST(a_guest_that_is_not_known_has_no_code),
 		TEST(a_jump_label_has_another_form),
 		TEST(what_begins_inside_of_an_instruction_of_a_module_is_astray),
+		TEST(what_is_astray_is_so_for_as_long_as_what_is_before_it),
 		TEST(far_from_a_symbol_nothing_is_astray),
 	};
 
