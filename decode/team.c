@@ -400,18 +400,37 @@ static void init_walk(struct team *team, struct timed_walk *walk, const struct a
 		walk->points = &print->index->queues[number];
 }
 
-static int init_lane(struct team *team, struct lane *lane, const struct aux_queue *queue)
+static struct flow_code code_of(struct team *team, const struct aux_queue *queue)
+{
+	const struct sideband *sideband = team->print->sideband;
+	struct flow_code where = { .pid = queue->tid >= 0 ? queue->pid : -1,
+				   .inference = &team->inference,
+				   .doubts = &team->doubts };
+
+	if (sideband && queue->cpu >= 0)
+		where.switches = sideband_switches(sideband, queue->cpu, &where.switch_count);
+	return where;
+}
+
+/* What code there was is a matter of all queues, also of those that nobody wants to see. */
+static int init_lanes(struct team *team, const struct aux_queue *queues, size_t count,
+		      const struct pt_offsets *offsets)
 {
 	const struct print_config *print = team->print;
 
-	lane->where.pid = queue->tid >= 0 ? queue->pid : -1;
-	if (print->sideband && queue->cpu >= 0)
-		lane->where.switches =
-			sideband_switches(print->sideband, queue->cpu, &lane->where.switch_count);
-	printer_init(&lane->printer, print, queue, &lane->where);
-	lane->where.inference = &team->inference;
-	lane->where.doubts = &team->doubts;
-	return patch_inference_add(&team->inference, queue, &lane->where);
+	for (size_t i = 0; i < count; i++) {
+		struct lane *lane = &team->lanes[team->lane_count];
+
+		lane->where = code_of(team, &queues[i]);
+		if (patch_inference_add(&team->inference, &queues[i], &lane->where))
+			return -PTVM_NO_MEMORY;
+		if (queues[i].cpu >= 0 && !number_ranges_has(&print->cpus, queues[i].cpu))
+			continue;
+		init_walk(team, &lane->walk, queues, i, offsets);
+		printer_init(&lane->printer, print, &queues[i], &lane->where);
+		team->timeline.lane_count = ++team->lane_count;
+	}
+	return 0;
 }
 
 /* With many lanes each has fewer jobs, and at last shorter text. */
@@ -458,16 +477,8 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 		return -PTVM_NO_MEMORY;
 	patch_inference_init(&team->inference, print->pt, print->machines, &offsets);
 	module_doubts_init(&team->doubts, &team->inference);
-	for (size_t i = 0; i < count; i++) {
-		struct lane *lane = &team->lanes[team->lane_count];
-
-		if (queues[i].cpu >= 0 && !number_ranges_has(&print->cpus, queues[i].cpu))
-			continue;
-		team->timeline.lane_count = ++team->lane_count;
-		init_walk(team, &lane->walk, queues, i, &offsets);
-		if (init_lane(team, lane, &queues[i]))
-			return -PTVM_NO_MEMORY;
-	}
+	if (init_lanes(team, queues, count, &offsets))
+		return -PTVM_NO_MEMORY;
 	share_memory(team);
 	code_visits_settle(&team->inference);
 	return 0;

@@ -236,6 +236,47 @@ static void threads_change_nothing_of_code_that_was_replaced(void **state)
 	free(before);
 }
 
+/* The lines of one CPU. The caller frees them. */
+static char *lines_of(const char *all, const char *cpu)
+{
+	char *ret = calloc(1, strlen(all) + 1), *to = ret;
+
+	assert_non_null(ret);
+	for (const char *line = all, *end; (end = strchr(line, '\n')); line = end + 1) {
+		if (strncmp(line + strspn(line, " "), cpu, strlen(cpu)) != 0)
+			continue;
+		memcpy(to, line, (size_t)(end + 1 - line));
+		to += end + 1 - line;
+	}
+	return ret;
+}
+
+/* What this CPU tells by itself is not enough to know that its code was replaced. */
+static void a_cpu_alone_has_the_code_that_all_tell_of(void **state)
+{
+	enum { BYTES = 105 };
+	struct fixture *fixture = *state;
+	const struct sim_code *kernel = &fixture->vms[0].machines[0].kernel;
+	struct team_result result;
+	uint8_t *before = spoil_copy(fixture);
+	char *all, *expected, *found;
+
+	fixture->queues[0].size = fixture->queues[0].spans[0].size = BYTES;
+	assert_int_equal(later_code_add(&fixture->machines.host->later, kernel->base, before,
+					(struct bytes){ kernel->bytes, kernel->size }),
+			 0);
+	all = print(fixture, 1, 0, &result);
+	expected = lines_of(all, "[000]");
+	assert_true(strlen(expected) > 1000);
+	assert_int_equal(number_ranges_parse("-C", "0", &fixture->print.cpus, NULL), 0);
+	found = print(fixture, 1, 0, &result);
+	assert_true(!strcmp(found, expected));
+	free(found);
+	free(expected);
+	free(all);
+	free(before);
+}
+
 static void threads_agree_about_modules_that_are_gone(void **state)
 {
 	struct fixture *fixture = *state;
@@ -430,6 +471,7 @@ int main(void)
 		TEST(threads_change_nothing_of_branches),
 		TEST(threads_change_nothing_of_damage),
 		TEST(threads_change_nothing_of_code_that_was_replaced),
+		TEST(a_cpu_alone_has_the_code_that_all_tell_of),
 		TEST(threads_agree_about_modules_that_are_gone),
 		cmocka_unit_test_setup_teardown(threads_change_nothing_of_errors, set_up_errors,
 						tear_down),
