@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
@@ -56,7 +57,6 @@ int kernel_file_read(char *text, size_t size, const char *format, ...)
 	va_start(args, format);
 	r = make_path(path, format, args);
 	va_end(args);
-	text[0] = 0;
 	if (!r)
 		r = read_whole(path, text, size);
 	if (r < 0)
@@ -79,7 +79,7 @@ int kernel_file_number(int64_t *ret, const char *format, ...)
 	if (r < 0)
 		return r;
 	errno = 0;
-	*ret = strtoll(text, &end, 0);
+	*ret = strtoll(text, &end, strncmp(text, "0x", 2) ? 10 : 16);
 	if (end == text || errno) {
 		*ret = 0;
 		return -PTVM_BAD_INPUT;
