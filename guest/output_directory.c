@@ -17,7 +17,7 @@ int output_directory_make(const char *path, struct output_directory *ret, struct
 	memset(ret, 0, sizeof(*ret));
 	while (length > 1 && path[length - 1] == '/')
 		length--;
-	if (!length || length + SUFFIX_BYTES >= sizeof(ret->path) || !strcmp(path, "/"))
+	if (!length || length + SUFFIX_BYTES >= sizeof(ret->path) || (length == 1 && *path == '/'))
 		return ptvm_fail(error, PTVM_BAD_USAGE, "'%.100s' cannot be a directory to make",
 				 path);
 	memcpy(ret->path, path, length);
