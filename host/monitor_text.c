@@ -55,7 +55,7 @@ size_t monitor_text_ram(const char *text, struct monitor_range *ret, size_t room
 	int fields;
 
 	/* "  0000000000100000-000000001fffffff (prio 0, ram): pc.ram @0000000000100000" */
-	while (line && (line = strchr(line + 1, '\n')) && count < room) {
+	while (line && (line = strchr(line + 1, '\n')) && line[1] == ' ' && count < room) {
 		fields = sscanf(line + 1, "  %16" SCNx64 "-%16" SCNx64 " (prio %*d, %7[^)])",
 				&range.first, &range.last, type);
 		if (fields < 2)
