@@ -256,16 +256,6 @@ static void lockdown_is_a_warning(void **state)
 	assert_item(bench, "lockdown", CHECK_WARNING, "integrity");
 }
 
-/* Names of processes and domains are chosen by others. */
-static void values_cannot_write_to_the_terminal(void **state)
-{
-	struct check_list list = { 0 };
-
-	check_add(&list, "x", CHECK_OK, "y", "\033[2Ja\nb\xff%s", "\x9b");
-	assert_string_equal(list.items[0].value, "?[2Ja?b??");
-	assert_null(list.items[0].remedy);
-}
-
 static void a_guest_by_its_process_needs_no_libvirt(void **state)
 {
 	static const char arguments[] = "qemu\0-name\0guest=vm\0-accel\0kvm";
@@ -361,7 +351,6 @@ int main(void)
 		TEST(symbols_without_addresses_are_a_warning),
 		TEST(data_of_a_cpu_at_zero_are_symbols_with_addresses),
 		TEST(lockdown_is_a_warning),
-		TEST(values_cannot_write_to_the_terminal),
 		TEST(a_guest_by_its_process_needs_no_libvirt),
 		TEST(the_clocks_of_vcpus_are_told),
 		TEST(threads_that_are_missing_or_disputed_are_told),
