@@ -5,6 +5,7 @@
 
 #include "decode/base/error.h"
 #include "decode/base/vec.h"
+#include "decode/stretch.h"
 
 enum {
 	FIRST_SLOTS = 1 << 10,
@@ -22,15 +23,9 @@ void code_init(struct code *code, const struct machines *machines)
 		code->switch_ip = machine_symbol_address(machines->host, "__switch_to");
 }
 
-static void forget_stretches(struct code *code)
-{
-	free(code->stretches);
-	code->stretches = NULL;
-}
-
 void code_trim(struct code *code)
 {
-	forget_stretches(code);
+	stretch_table_free(code);
 	for (struct code_space *space = code->spaces; space; space = space->next)
 		free(space->slots);
 	code->spaces = code->last = NULL;
@@ -358,7 +353,7 @@ int code_add_site(struct code *code, const struct machine *machine, uint64_t ip)
 	for (struct code_space *space = code->spaces; space; space = space->next)
 		if (space->machine == machine && space->pid < 0)
 			mark_patched(space, ip);
-	forget_stretches(code);
+	stretch_table_free(code);
 	return 0;
 }
 

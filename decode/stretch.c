@@ -1,21 +1,23 @@
 #include "decode/stretch.h"
 
-#include <string.h>
-
 #include "decode/base/huge_pages.h"
 
-enum { PASSES_MOST = 8 }; /* blocks in a row that need no packet */
+enum {
+	PASSES_MOST = 8, /* blocks in a row that need no packet */
+	TABLE_BYTES = sizeof(struct stretch) << STRETCH_TABLE_BITS,
+};
 
 bool stretch_table(struct code *code)
 {
-	const size_t size = sizeof(*code->stretches) << STRETCH_TABLE_BITS;
-
-	if (code->stretches)
-		return true;
-	code->stretches = huge_pages_alloc(size);
-	if (code->stretches)
-		memset(code->stretches, 0, size);
+	if (!code->stretches)
+		code->stretches = huge_pages_map(TABLE_BYTES);
 	return code->stretches;
+}
+
+void stretch_table_free(struct code *code)
+{
+	huge_pages_unmap(code->stretches, TABLE_BYTES);
+	code->stretches = NULL;
 }
 
 /* All of a block runs: its calls are on the stack. False when there are too many. */

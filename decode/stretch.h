@@ -32,6 +32,9 @@ _Static_assert(sizeof(struct stretch) == 64, "a line of the cache, and a power o
 /** Whether there is a table, which is made here if there is none. False when memory is out. */
 bool stretch_table(struct code *code);
 
+/** Forget all that is remembered, and the table. */
+void stretch_table_free(struct code *code);
+
 /**
  * Follow the bits of a TNT packet from a block, as far as successor pointers lead, and remember it.
  * `bits` is the packet's byte: a stop bit, the oldest branch, ..., a 0.

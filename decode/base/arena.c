@@ -15,6 +15,7 @@ enum {
 struct arena_chunk {
 	struct arena_chunk *next;
 	size_t size;
+	bool is_huge;
 	_Alignas(16) uint8_t bytes[];
 };
 
@@ -26,11 +27,10 @@ static int add_chunk(struct arena *arena, size_t size)
 	size += sizeof(*chunk);
 	if (huge)
 		size = huge_pages_size(size);
-	chunk = huge ? huge_pages_alloc(size) : calloc(1, size);
+	chunk = huge ? huge_pages_map(size) : calloc(1, size);
 	if (!chunk)
 		return -1;
-	if (huge)
-		memset(chunk, 0, size);
+	chunk->is_huge = huge;
 	chunk->size = size - sizeof(*chunk);
 	chunk->next = arena->chunks;
 	arena->chunks = chunk;
@@ -78,7 +78,10 @@ void arena_free(struct arena *arena)
 		struct arena_chunk *chunk = arena->chunks;
 
 		arena->chunks = chunk->next;
-		free(chunk);
+		if (chunk->is_huge)
+			huge_pages_unmap(chunk, sizeof(*chunk) + chunk->size);
+		else
+			free(chunk);
 	}
 	*arena = (struct arena){ .is_huge = arena->is_huge };
 }
