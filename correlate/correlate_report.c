@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
 
 #include "decode/base/search.h"
 
@@ -18,7 +17,7 @@ static double hertz(const struct correlate_report *report)
 	const struct pt_config *pt = &report->data->pt;
 
 	if (pt->conv.valid && pt->conv.mult)
-		return ldexp(1e9, pt->conv.shift) / pt->conv.mult;
+		return 1e9 * (double)((uint64_t)1 << pt->conv.shift) / pt->conv.mult;
 	return (double)pt->nominal_hz;
 }
 
@@ -124,7 +123,7 @@ static void print_segment(const struct correlate_report *report, const struct vm
 			  const struct tsc_segment *segment, FILE *out)
 {
 	struct identity identity = identify(report, guest);
-	double ratio = ldexp((double)segment->ratio, -TSC_RATIO_BITS);
+	double ratio = (double)segment->ratio / TSC_RATIO_ONE;
 
 	(void)fprintf(out, "%#12" PRIx64, guest->vmcs);
 	if (*identity.name)
@@ -195,7 +194,7 @@ static json_t *segment_json(const struct correlate_report *report,
 		"{s:o, s:o, s:o, s:I, s:f, s:f, s:I, s:I, s:f, s:s, s:s}", "from_ns",
 		time_json(report, segment->from), "to_ns", time_json(report, segment->to), "offset",
 		hex((uint64_t)offset), "offset_ticks", (json_int_t)offset, "offset_seconds",
-		seconds(report, offset), "ratio", ldexp((double)segment->ratio, -TSC_RATIO_BITS),
+		seconds(report, offset), "ratio", (double)segment->ratio / TSC_RATIO_ONE,
 		"multiplier", (json_int_t)segment->ratio, "observations",
 		(json_int_t)segment->observations, "residual_ns",
 		1e9 * seconds(report, (int64_t)segment->residual), "source",

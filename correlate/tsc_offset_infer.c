@@ -101,8 +101,9 @@ static uint64_t drop_ghosts(struct vmcs_seen *seen, const struct pt_config *conf
 static double host_khz(const struct pt_config *config)
 {
 	if (config->conv.valid && config->conv.mult)
-		return round(ldexp(1e6, config->conv.shift) / config->conv.mult);
-	return round((double)config->nominal_hz / 1000);
+		return floor(1e6 * (double)((uint64_t)1 << config->conv.shift) / config->conv.mult +
+			     0.5);
+	return floor((double)config->nominal_hz / 1000 + 0.5);
 }
 
 /* KVM makes the ratio of two whole numbers of kHz; where the slope leaves one choice, that is it.
@@ -117,7 +118,7 @@ static uint64_t ratio_of(const struct tsc_run *run, const struct pt_config *conf
 	if (khz >= 1 && least == most)
 		return (uint64_t)(((unsigned __int128)(uint64_t)least << TSC_RATIO_BITS) /
 				  (uint64_t)khz);
-	return (uint64_t)ldexp(middle, TSC_RATIO_BITS);
+	return (uint64_t)(middle * TSC_RATIO_ONE);
 }
 
 static uint64_t magnitude(int64_t value)

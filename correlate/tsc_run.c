@@ -1,7 +1,5 @@
 #include "correlate/tsc_run.h"
 
-#include <math.h>
-
 #include "decode/pt_clock.h"
 
 /* Slopes: as near to 1 as KVM leaves a guest unscaled, with a margin, and as far as it scales. */
@@ -57,18 +55,20 @@ static bool narrow(struct tsc_run *run, const struct tsc_pair *pair, double low,
 {
 	double far = (double)(int64_t)(pair->host - run->first.host);
 	double at = (double)stray(run, pair), slack = (double)tolerance;
-	double one, other;
+	double least, most;
 
 	if (far <= slack && far >= -slack)
 		return at <= slack && at >= -slack;
-	one = (at - slack) / far;
-	other = (at + slack) / far;
-	low = fmax(low, fmin(one, other));
-	high = fmin(high, fmax(one, other));
-	if (low > high)
+	least = (far > 0 ? at - slack : at + slack) / far;
+	most = (far > 0 ? at + slack : at - slack) / far;
+	if (least < low)
+		least = low;
+	if (most > high)
+		most = high;
+	if (least > most)
 		return false;
-	run->slope_low = low;
-	run->slope_high = high;
+	run->slope_low = least;
+	run->slope_high = most;
 	return true;
 }
 
