@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "decode/base/vec.h"
-#include "decode/flow_step.h"
+#include "decode/flow_packet.h"
 #include "decode/later_code.h"
 #include "decode/odd_branch.h"
 

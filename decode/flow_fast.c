@@ -1,7 +1,7 @@
 /* The fast path of pt_flow: the few kinds of packets that make up nearly all of a trace, read in
  * one loop whose state lives in registers, along blocks that have been linked by the clear path. It
  * leaves off in front of (or, with TNT bits left over, inside) the first packet that is not so. */
-#include "decode/flow_step.h"
+#include "decode/flow_packet.h"
 #include "decode/stretch.h"
 
 /* Inlined into one function, so that struct fast never exists in memory. */

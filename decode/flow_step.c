@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/flow_packet.h"
 #include "decode/flow_patch.h"
 #include "decode/mismatch_log.h"
 #include "decode/odd_branch.h"

@@ -62,16 +62,13 @@ static inline uint32_t flow_enough_items(const struct flow_run *run)
 }
 
 /**
- * Take packets as long as they are of the common kinds and lead along linked blocks; pt_flow.c
+ * Take packets as long as they are of the common kinds and lead along linked blocks; flow_next()
  * does the same with any packet, one at a time. Does nothing where that is not so.
  *
  * Returns true when the batch has enough in it, or position `until` has been reached, and an
  * address was just told.
  */
 bool flow_run_fast(struct flow_run *run, uint64_t until);
-
-/** Take the pending TNT bits, or the next packet. Returns 0, or -PTVM_END. */
-int flow_next(struct flow_run *run);
 
 /** Whether the memory of code is full, and no item has blocks of it: a single packet may lead
  * through more code than there is memory for. */
@@ -115,10 +112,6 @@ struct code_space *flow_space(struct pt_flow *flow, uint64_t ip);
  */
 bool flow_knows_block(struct pt_flow *flow);
 
-/** A TIP.PGE or TIP.PGD; of pt_flow.c, which has what each packet means. */
-void flow_take_pge(struct flow_run *run, const struct pt_packet *packet);
-void flow_take_pgd(struct flow_run *run, const struct pt_packet *packet);
-
 /** Follow the pending TNT bits, as many as there is room for. */
 void flow_run_tnt(struct flow_run *run);
 
@@ -136,7 +129,3 @@ void flow_take_branch(struct flow_run *run, uint64_t ip);
  * `ip` is where that went, 0 when it is not told.
  */
 void flow_end_by_branch(struct flow_run *run, uint64_t ip);
-
-/** The next TIP from further on in the packets, for an indirect branch met with TNT bits pending;
- * pt_flow.c has it because it reads packets. Returns 0 or -PTVM_INCONSISTENT. */
-int flow_fetch_tip(struct flow_run *run, uint64_t *ret);

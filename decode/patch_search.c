@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/flow_packet.h"
 #include "decode/flow_patch.h"
 #include "decode/patch_forms.h"
 

@@ -1,0 +1,457 @@
+#include "decode/flow_packet.h"
+
+#include "decode/base/error.h"
+
+/* Where code is not looked at, an address in a packet is an instruction that ran. */
+static void say_ip(struct flow_run *run, uint64_t ip, bool leaves)
+{
+	struct pt_flow *flow = run->flow;
+
+	if (!flow->quick || flow->gaps_only)
+		return;
+	flow_add(run, FLOW_IP, ip)->flags = leaves ? FLOW_TAKEN : 0;
+	flow->insns++;
+}
+
+/* A TIP, where code is not looked at to find its branch. */
+static void go_quickly(struct flow_run *run, uint64_t ip)
+{
+	flow_commit_context(run);
+	say_ip(run, ip, false);
+	run->flow->ip = ip;
+	run->flow->addresses++;
+}
+
+static void take_tip(struct flow_run *run, const struct pt_packet *packet)
+{
+	struct pt_flow *flow = run->flow;
+	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
+
+	flow_tell_time(run);
+	flow->fup_is_plain = false;
+	if (!packet->count) { /* out of context: nobody knows where this goes */
+		if (flow->state == FLOW_RUNNING)
+			flow_gap(run, GAP_MISMATCH, flow->ip);
+		return;
+	}
+	if (flow->state != FLOW_RUNNING) {
+		flow_begin_at(run, ip);
+		say_ip(run, ip, false);
+		return;
+	}
+	if (!flow->at_fup) {
+		if (flow->quick)
+			go_quickly(run, ip);
+		else
+			flow_take_branch(run, ip);
+		return;
+	}
+	flow->at_fup = false;
+	if (flow->aborting)
+		flow_say(run, FLOW_ABORT, 0);
+	flow->aborting = false;
+	flow_commit_context(run);
+	flow_say(run, FLOW_ASYNC, ip);
+	say_ip(run, ip, false);
+	flow->addresses++;
+	flow->ip = ip;
+	flow->block = NULL;
+}
+
+void flow_take_pge(struct flow_run *run, const struct pt_packet *packet)
+{
+	struct pt_flow *flow = run->flow;
+	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
+
+	flow_tell_time(run);
+	flow->fup_is_plain = false;
+	if (!packet->count) {
+		flow->state = FLOW_LOST;
+		return;
+	}
+	flow_begin_at(run, ip);
+	say_ip(run, ip, false);
+}
+
+void flow_take_pgd(struct flow_run *run, const struct pt_packet *packet)
+{
+	struct pt_flow *flow = run->flow;
+	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
+
+	flow_tell_time(run);
+	if (!packet->count)
+		ip = 0;
+	if (flow->state == FLOW_RUNNING && flow->at_fup)
+		flow_say(run, FLOW_END_ASYNC, ip);
+	else if (flow->state == FLOW_RUNNING && !flow->quick)
+		flow_end_by_branch(run, ip);
+	flow->state = FLOW_DISABLED;
+	flow->block = NULL;
+	flow->tnt_count = 0;
+	flow->at_fup = flow->aborting = flow->overflowed = false;
+	flow_commit_context(run);
+}
+
+static void add_event(struct flow_run *run, const struct pt_packet *packet, bool with_ip)
+{
+	struct flow_item *item;
+
+	if (run->flow->gaps_only)
+		return;
+	item = flow_add(run, FLOW_EVENT, run->flow->state == FLOW_RUNNING ? run->flow->ip : 0);
+	item->count = packet->kind;
+	item->extra = packet->count;
+	item->flags = with_ip ? FLOW_TAKEN : 0;
+	flow_add(run, FLOW_VALUE, packet->payload);
+}
+
+/* Control flow events that are a branch of their own: FUP, then TIP, as an interrupt is. Those of
+ * instructions (iret, syscall) have a FUP and leave the branch to the instruction. */
+static bool is_branch_event(const struct pt_packet *packet)
+{
+	enum {
+		CFE_INTR = 1,
+		CFE_SMI = 3,
+		CFE_SHUTDOWN = 10,
+		CFE_VMEXIT = 8,
+		CFE_VMEXIT_INTR = 9,
+		CFE_SIPI = 5,
+		CFE_INIT = 6,
+		CFE_UINTR = 12
+	};
+	const unsigned branches = 1 << CFE_INTR | 1 << CFE_SMI | 1 << CFE_SHUTDOWN |
+				  1 << CFE_VMEXIT | 1 << CFE_VMEXIT_INTR | 1 << CFE_SIPI |
+				  1 << CFE_INIT | 1 << CFE_UINTR;
+
+	return packet->kind == PT_CFE && branches >> packet->payload & 1;
+}
+
+/* The flow is at the address that a FUP told: settle what the FUP was for. */
+static void settle_fup(struct flow_run *run)
+{
+	struct pt_flow *flow = run->flow;
+	bool plain = flow->fup_is_plain;
+
+	if (flow->fup_event.kind != PT_BAD) {
+		add_event(run, &flow->fup_event, true);
+		plain |= !is_branch_event(&flow->fup_event);
+		flow->fup_event.kind = PT_BAD;
+	}
+	flow->fup_is_plain = false;
+	flow->at_fup = !plain;
+	if (!plain)
+		say_ip(run, flow->ip, true);
+	if (plain)
+		flow_commit_context(run);
+}
+
+static void take_fup(struct flow_run *run, const struct pt_packet *packet)
+{
+	struct pt_flow *flow = run->flow;
+	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
+	bool after_overflow = flow->overflowed;
+
+	if (!packet->count)
+		return;
+	flow_tell_time(run);
+	if (flow->state == FLOW_DISABLED) { /* APL12, or an event while packets are off */
+		flow->fup_event.kind = PT_BAD;
+		flow->fup_is_plain = false;
+		return;
+	}
+	if (flow->state == FLOW_LOST || flow_walk_to(run, ip))
+		flow_begin_at(run, ip);
+	flow->addresses++;
+	if (!after_overflow)
+		settle_fup(run);
+}
+
+static void take_ovf(struct flow_run *run)
+{
+	struct pt_flow *flow = run->flow;
+
+	flow_gap(run, GAP_OVERFLOW, flow->ip);
+	pt_clock_doubt(&flow->clock);
+	flow->overflowed = true;
+	flow->next_context.in_tx = false;
+	flow->fup_event.kind = PT_BAD;
+	flow->fup_is_plain = flow->aborting = false;
+}
+
+/* Go on from where a PSB+ says, with nothing known but what it states. */
+static void settle_psb(struct flow_run *run, const struct pt_psb_state *state)
+{
+	struct pt_flow *flow = run->flow;
+
+	flow->tnt_count = 0;
+	if (flow->state == FLOW_RUNNING && state->have_ip)
+		(void)flow_walk_to(run, state->ip);
+	else if (flow->state == FLOW_RUNNING && !flow->quick)
+		flow_say(run, FLOW_END_ASYNC, 0);
+	pt_context_update(&flow->next_context, state);
+	if (flow->quick > 1)
+		flow->state = FLOW_RUNNING;
+	if (state->have_ip && flow->state != FLOW_RUNNING)
+		flow_begin_at(run, state->ip);
+	flow_commit_context(run);
+	if (!state->have_ip)
+		flow->state = FLOW_DISABLED;
+	flow->block = NULL;
+	flow->ip = state->ip;
+	flow->addresses++;
+	flow->return_count = 0;
+	flow->at_fup = flow->aborting = flow->fup_is_plain = flow->overflowed = false;
+	flow->fup_event.kind = PT_BAD;
+}
+
+/* At a segment's first PSB the former segment has said all that leads to it. */
+static void start_at_psb(struct flow_run *run, const struct pt_psb_state *state)
+{
+	struct pt_flow *flow = run->flow;
+
+	if (!flow->segment.fresh && state->have_ip) {
+		flow->state = FLOW_RUNNING;
+		flow->ip = state->ip;
+		flow_say(run, FLOW_HERE, state->ip);
+	}
+	settle_psb(run, state);
+}
+
+static void skip_to_psb(struct pt_flow *flow)
+{
+	uint64_t next = pt_psb_resync(flow->segment.queue, pt_cursor_position(&flow->cursor));
+
+	flow->cursor.block = PT_NO_BLOCK;
+	pt_cursor_seek(&flow->cursor, next < flow->segment.to ? next : flow->segment.to);
+}
+
+static void bad_packet(struct flow_run *run)
+{
+	flow_gap(run, GAP_BAD_PACKET, 0);
+	pt_clock_doubt(&run->flow->clock);
+	skip_to_psb(run->flow);
+}
+
+static void feed_tsc(struct pt_flow *flow, uint64_t position, struct pt_tsc_group *group)
+{
+	pt_segment_feed_clock(&flow->clock, flow->segment.queue, position, &flow->next_context,
+			      group);
+}
+
+static void take_psb(struct flow_run *run)
+{
+	struct pt_flow *flow = run->flow;
+	uint64_t position = pt_cursor_position(&flow->cursor) - PT_PSB_SIZE;
+	struct pt_psb_state state;
+	bool changed_cbr;
+	int r;
+
+	flow_tell_time(run);
+	r = pt_cursor_psb(&flow->cursor, &state);
+	if (position == flow->segment.from)
+		start_at_psb(run, &state);
+	else
+		settle_psb(run, &state);
+	if (position >= flow->segment.to) {
+		flow->state = FLOW_DONE;
+		return;
+	}
+	changed_cbr = state.have_cbr && state.cbr != flow->clock.cbr;
+	if (state.have_cbr)
+		pt_clock_cbr(&flow->clock, state.cbr);
+	if (state.have_tsc)
+		feed_tsc(flow, position, &state.tsc);
+	flow_tell_time(run);
+	add_event(run, &(struct pt_packet){ .kind = PT_PSB, .payload = position }, false);
+	if (changed_cbr)
+		add_event(run, &(struct pt_packet){ .kind = PT_CBR, .payload = state.cbr }, false);
+	if (state.have_ip)
+		say_ip(run, state.ip, false);
+	if (r == -PTVM_BAD_PACKET)
+		bad_packet(run);
+}
+
+static void take_timing(struct pt_flow *flow, const struct pt_packet *packet)
+{
+	struct pt_tsc_group group = { .tsc = packet->payload };
+	uint64_t position = pt_cursor_position(&flow->cursor);
+
+	switch (packet->kind) {
+	case PT_TSC:
+		pt_cursor_tma(&flow->cursor, &group);
+		feed_tsc(flow, position, &group);
+		break;
+	case PT_MTC: pt_clock_mtc(&flow->clock, (uint8_t)packet->payload); break;
+	case PT_CBR: pt_clock_cbr(&flow->clock, (uint8_t)packet->payload); break;
+	case PT_CYC:
+		flow->cycles += packet->payload;
+		pt_clock_cyc(&flow->clock, packet->payload);
+		break;
+	default: break;
+	}
+}
+
+static void take_mode_exec(struct pt_flow *flow, const struct pt_packet *packet)
+{
+	flow->next_context.bits = pt_context_bits(packet->payload);
+	flow->next_context.if_clear = !(packet->payload & PT_EXEC_IF);
+	/* before a FUP it tells of the interrupt flag only (event trace); between a FUP and its
+	 * TIP, or before a TIP, of the target's mode */
+	if (flow->config->have_event_trace && !flow->at_fup)
+		flow->fup_is_plain = true;
+}
+
+static void take_tsx(struct pt_flow *flow, const struct pt_packet *packet)
+{
+	flow->next_context.in_tx = packet->payload & 1;
+	flow->aborting = packet->payload & 2;
+	flow->fup_is_plain = !flow->aborting;
+}
+
+/* Packets about something other than the flow. */
+static void take_event(struct flow_run *run, const struct pt_packet *packet)
+{
+	if (packet->flag)
+		run->flow->fup_event = *packet;
+	else
+		add_event(run, packet, false);
+}
+
+static void take_tnt(struct pt_flow *flow, const struct pt_packet *packet)
+{
+	flow->tnt = packet->payload;
+	flow->tnt_count = flow->state == FLOW_RUNNING && !flow->quick ? packet->count : 0;
+	flow->at_fup = false;
+}
+
+/* Is it a packet that --itrace=qq does not use, about what happens between two PSB+ groups? */
+static bool is_detail(const struct pt_packet *packet)
+{
+	switch (packet->kind) {
+	case PT_PSB:
+	case PT_TSC:
+	case PT_MTC:
+	case PT_CYC:
+	case PT_CBR:
+	case PT_PIP:
+	case PT_VMCS:
+	case PT_MODE_EXEC:
+	case PT_MODE_TSX: return false;
+	default: return true;
+	}
+}
+
+static void take_packet(struct flow_run *run, const struct pt_packet *packet)
+{
+	struct pt_flow *flow = run->flow;
+
+	if (flow->quick > 1 && is_detail(packet))
+		return;
+	switch (packet->kind) {
+	case PT_TNT:
+		flow_tell_time(run);
+		take_tnt(flow, packet);
+		break;
+	case PT_TIP: take_tip(run, packet); break;
+	case PT_TIP_PGE: flow_take_pge(run, packet); break;
+	case PT_TIP_PGD: flow_take_pgd(run, packet); break;
+	case PT_FUP: take_fup(run, packet); break;
+	case PT_PSB: take_psb(run); break;
+	case PT_OVF: take_ovf(run); break;
+	case PT_MODE_EXEC: take_mode_exec(flow, packet); break;
+	case PT_MODE_TSX: take_tsx(flow, packet); break;
+	case PT_PIP:
+		flow->next_context.nr = packet->flag;
+		flow->next_context.cr3 = packet->payload;
+		break;
+	case PT_VMCS: flow->next_context.vmcs = packet->payload; break;
+	case PT_TRACESTOP: flow->state = FLOW_DISABLED; break;
+	case PT_TSC:
+	case PT_MTC:
+	case PT_CYC: take_timing(flow, packet); break;
+	case PT_CBR:
+		if (packet->payload != flow->clock.cbr)
+			add_event(run, packet, false);
+		take_timing(flow, packet);
+		break;
+	case PT_PTW:
+	case PT_EXSTOP:
+	case PT_MWAIT:
+	case PT_PWRE:
+	case PT_PWRX:
+	case PT_BBP:
+	case PT_BIP:
+	case PT_BEP:
+	case PT_CFE:
+	case PT_EVD:
+	case PT_TRIG: take_event(run, packet); break;
+	default: break;
+	}
+}
+
+int flow_fetch_tip(struct flow_run *run, uint64_t *ret)
+{
+	struct pt_flow *flow = run->flow;
+	struct pt_packet packet;
+
+	for (;;) {
+		uint64_t position = pt_cursor_position(&flow->cursor);
+
+		if (pt_cursor_next(&flow->cursor, &packet))
+			return -PTVM_INCONSISTENT;
+		switch (packet.kind) {
+		case PT_TSC:
+		case PT_MTC:
+		case PT_CYC:
+		case PT_CBR: take_timing(flow, &packet); break;
+		case PT_TIP:
+			flow_tell_time(run);
+			*ret = pt_cursor_ip(&flow->cursor, &packet);
+			return packet.count ? 0 : -PTVM_INCONSISTENT;
+		default: pt_cursor_seek(&flow->cursor, position); return -PTVM_INCONSISTENT;
+		}
+	}
+}
+
+static int end_segment(struct pt_flow *flow)
+{
+	flow->state = FLOW_DONE;
+	return -PTVM_END;
+}
+
+/* The PSB at the end is read, too, for the address that it states. Other packets may reach into it
+ * where there is damage before it. */
+static uint64_t end_of_packets(const struct pt_segment *segment)
+{
+	return segment->to_psb ? segment->to + PT_PSB_SIZE : segment->to;
+}
+
+static int take_next(struct flow_run *run)
+{
+	struct pt_flow *flow = run->flow;
+	struct pt_packet packet;
+	int r;
+
+	if (pt_cursor_position(&flow->cursor) >= end_of_packets(&flow->segment))
+		return end_segment(flow);
+	flow->told_ip = flow->cursor.last_ip.ip;
+	r = pt_cursor_next(&flow->cursor, &packet);
+	if (r == -PTVM_BAD_PACKET) {
+		bad_packet(run);
+		return 0;
+	}
+	if (r)
+		return end_segment(flow);
+	take_packet(run, &packet);
+	return 0;
+}
+
+int flow_next(struct flow_run *run)
+{
+	if (run->flow->state == FLOW_DONE)
+		return -PTVM_END;
+	if (!run->flow->tnt_count || run->flow->state != FLOW_RUNNING)
+		return take_next(run);
+	flow_run_tnt(run);
+	return 0;
+}
