@@ -139,13 +139,17 @@ FAST bool pass_tnt(struct fast *fast, uint8_t bits)
 	return true;
 }
 
+FAST void end_here(struct fast *fast)
+{
+	fast->ended = true;
+	fast->limit = fast->p;
+}
+
 /* An address was told: the batch may end here. */
 FAST void end_if_enough(struct fast *fast)
 {
-	if (fast->p < fast->until && (fast->gaps_only || fast->item < fast->enough))
-		return;
-	fast->ended = true;
-	fast->limit = fast->p;
+	if (fast->p >= fast->until || (!fast->gaps_only && fast->item >= fast->enough))
+		end_here(fast);
 }
 
 /* One TIP for an indirect branch or return to a block that has been there before. */
@@ -194,7 +198,7 @@ FAST void put_back(struct fast *fast)
 	fast->run->batch->count = (uint32_t)(fast->item - fast->run->batch->items);
 }
 
-/* The packet with an IP that is next, if it is of this opcode, for one of pt_flow.c's. */
+/* Read the next packet if it is one with an IP of this opcode. */
 FAST bool read_ip_packet(struct fast *fast, uint8_t opcode, struct pt_packet *ret)
 {
 	uint8_t byte = *fast->p;
@@ -207,6 +211,17 @@ FAST bool read_ip_packet(struct fast *fast, uint8_t opcode, struct pt_packet *re
 	return true;
 }
 
+/* Tracing begins as the next thing. */
+FAST void take_pge(struct fast *fast)
+{
+	struct pt_packet packet;
+
+	while (fast->p < fast->limit && !*fast->p)
+		fast->p += pt_pad_run(fast->p);
+	if (fast->p < fast->limit && read_ip_packet(fast, PT_TIP_PGE_BYTE, &packet))
+		flow_take_pge(fast->run, &packet);
+}
+
 /* Tracing ends, and begins elsewhere as the next thing: there is a filter for code. */
 FAST bool take_pgd(struct fast *fast)
 {
@@ -217,10 +232,10 @@ FAST bool take_pgd(struct fast *fast)
 		return false;
 	put_back(fast);
 	flow_take_pgd(fast->run, &packet);
-	while (fast->p < fast->limit && !*fast->p)
-		fast->p += pt_pad_run(fast->p);
-	if (fast->p < fast->limit && read_ip_packet(fast, PT_TIP_PGE_BYTE, &packet))
-		flow_take_pge(fast->run, &packet);
+	if (flow_is_in_doubt(flow))
+		end_here(fast);
+	else
+		take_pge(fast);
 	flow->cursor.p = fast->p;
 	fast->item = fast->run->batch->items + fast->run->batch->count;
 	fast->block = flow_knows_block(flow) ? flow->block : NULL;

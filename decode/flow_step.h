@@ -66,7 +66,7 @@ static inline uint32_t flow_enough_items(const struct flow_run *run)
  * does the same with any packet, one at a time. Does nothing where that is not so.
  *
  * Returns true when the batch has enough in it, or position `until` has been reached, and an
- * address was just told.
+ * address was just told; or when flow_is_in_doubt().
  */
 bool flow_run_fast(struct flow_run *run, uint64_t until);
 
@@ -75,6 +75,13 @@ bool flow_run_fast(struct flow_run *run, uint64_t until);
 static inline bool flow_should_forget_code(const struct pt_flow *flow)
 {
 	return flow->gaps_only && code_is_full(flow->where.code);
+}
+
+/** Whether packets and code were just at odds, or the code may be another: what to make of that is
+ * settled before the next packet, as long as the batch can be taken back. */
+static inline bool flow_is_in_doubt(const struct pt_flow *flow)
+{
+	return flow->disagrees || flow->replaced.doubt.name;
 }
 
 /** Whether the batch takes what one more packet may add. */

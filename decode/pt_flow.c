@@ -80,6 +80,11 @@ static void forget_code(struct pt_flow *flow, struct flow_mark *mark)
 	code_trim(flow->where.code);
 }
 
+static bool can_run_fast(const struct pt_flow *flow)
+{
+	return !flow->quick && !flow->where.log && !flow->replaced.any;
+}
+
 int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 {
 	struct flow_run run = { flow, batch };
@@ -92,14 +97,13 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 	flow_mark_set(&run, &mark);
 	while (flow_has_room(&run)) {
 		uint64_t until = mark.position + FLOW_ENOUGH_BYTES;
-		uint32_t addresses;
+		bool has_ended = can_run_fast(flow) && flow_run_fast(&run, until);
+		uint32_t addresses = flow->addresses;
 		int r;
 
-		if (!flow->quick && !flow->where.log && !flow->replaced.any &&
-		    flow_run_fast(&run, until))
+		if (has_ended && !flow_is_in_doubt(flow))
 			return 0;
-		addresses = flow->addresses;
-		r = flow_next(&run);
+		r = has_ended ? 0 : flow_next(&run);
 		if (flow->replaced.doubt.name && replaced_module_apply(&run, &mark))
 			continue;
 		if (flow->disagrees &&

@@ -197,6 +197,27 @@ static void what_explains_all_is_taken(void **state)
 	assert_patch(&found, LABEL, JUMPED, "\xe9\x39\0\0\0");
 }
 
+/* The function is traced alone: an address filter ends tracing at the call in it, which a flow
+ * along known blocks meets. Before, the label was a NOP. */
+static void what_explains_where_tracing_ends_is_taken(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	for (unsigned i = 0; i < 4; i++) {
+		tnt(&bench, false);
+		tnt(&bench, false);
+		tip(&bench, 0);
+	}
+	for (unsigned i = 0; i < FLOW_ENOUGH_BYTES / 4; i++) {
+		pt_put_ip(&bench.trace, PT_TIP_PGD, base + 2 * SIZE, PT_IP_AUTO);
+		pt_put_ip(&bench.trace, PT_TIP_PGE, base, PT_IP_AUTO);
+	}
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_patch(&found, LABEL, JUMPED, "\xe9\x39\0\0\0");
+}
+
 /* The target fits as the code leads nowhere else, but the flow never comes back to the label. */
 static void a_target_that_is_not_clear_must_be_met_often(void **state)
 {
@@ -394,6 +415,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_explains_all_is_taken),
+		cmocka_unit_test(what_explains_where_tracing_ends_is_taken),
 		cmocka_unit_test(a_target_that_is_not_clear_must_be_met_often),
 		cmocka_unit_test(a_target_that_others_reach_is_not_taken),
 		cmocka_unit_test(two_that_explain_as_much_are_both_refused),
