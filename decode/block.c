@@ -100,18 +100,19 @@ struct draft {
 	uint64_t pushes[BLOCK_MAX_INSNS];
 	unsigned count, push_count;
 	uint64_t from_ns, to_ns;
-	struct code_view view; /* of the last instruction, from view_ip */
+	struct code_view view; /* where the last instruction is, from view_ip */
 	uint64_t view_ip;
 };
 
 /* Its arrays are filled as far as they count. */
-static void draft_begin(struct draft *draft, uint64_t from_ns, uint64_t to_ns)
+static void draft_begin(struct draft *draft, const struct code_space *space, uint64_t from_ns,
+			uint64_t to_ns)
 {
 	draft->count = draft->push_count = 0;
 	draft->from_ns = from_ns;
 	draft->to_ns = to_ns;
-	draft->view.left = 0;
-	draft->view_ip = 0;
+	draft->view = space->view;
+	draft->view_ip = space->view_ip;
 }
 
 /* Bytes of one instruction; those that lie in two pieces of the image are put together. */
@@ -147,25 +148,37 @@ static int code_bytes(struct code *code, const struct code_space *space, uint64_
 	return 0;
 }
 
-static int read_insn(struct code *code, const struct code_space *space, uint64_t ip,
-		     uint64_t time_ns, struct draft *draft, struct insn *ret)
+/* Have the draft look at the code from `ip` on. */
+static int view_code(struct code *code, struct code_space *space, uint64_t ip, uint64_t time_ns,
+		     struct draft *draft)
 {
 	struct code_view *view = &draft->view;
+	int r = code_bytes(code, space, ip, time_ns, view);
+
+	draft->view_ip = ip;
+	draft->from_ns = draft->from_ns > view->from ? draft->from_ns : view->from;
+	draft->to_ns = draft->to_ns < view->to ? draft->to_ns : view->to;
+	if (!r && !view->from && view->to == UINT64_MAX) {
+		space->view = *view;
+		space->view_ip = ip;
+	}
+	return r;
+}
+
+static int read_insn(struct code *code, struct code_space *space, uint64_t ip, uint64_t time_ns,
+		     struct draft *draft, struct insn *ret)
+{
+	const struct code_view *view = &draft->view;
 	uint64_t on = ip - draft->view_ip;
 	int r;
 
-	if (on < view->left && view->left - on >= INSN_MAX_SIZE) {
-		view->data += on;
-		view->left -= on;
-	} else {
-		r = code_bytes(code, space, ip, time_ns, view);
-		draft->from_ns = draft->from_ns > view->from ? draft->from_ns : view->from;
-		draft->to_ns = draft->to_ns < view->to ? draft->to_ns : view->to;
+	if (on >= view->left || view->left - on < INSN_MAX_SIZE) {
+		r = view_code(code, space, ip, time_ns, draft);
 		if (r)
 			return r;
+		on = 0;
 	}
-	draft->view_ip = ip;
-	return insn_read(view->data, view->left, ip, space->bits, ret);
+	return insn_read(view->data + on, view->left - on, ip, space->bits, ret);
 }
 
 static enum block_end end_of(const struct insn *insn)
@@ -197,7 +210,7 @@ static bool goes_to_target(const struct insn *insn)
 	return insn->class == INSN_JMP || insn->class == INSN_CALL;
 }
 
-static enum block_end gather(struct code *code, const struct code_space *space, uint64_t ip,
+static enum block_end gather(struct code *code, struct code_space *space, uint64_t ip,
 			     uint64_t time_ns, struct draft *draft, uint64_t *next)
 {
 	enum block_end end = BLOCK_GOES_ON;
@@ -265,8 +278,8 @@ static bool has_site(const struct code *code, const struct block *block)
 /* Whether `ip` is in an instruction of a kernel's module, not at its beginning, if what is between
  * it and the symbol before is code. Nobody goes there: it is other code than that. The draft holds
  * no longer than what this was found by. */
-static bool is_astray(struct code *code, const struct code_space *space, uint64_t ip,
-		      uint64_t time_ns, struct draft *draft)
+static bool is_astray(struct code *code, struct code_space *space, uint64_t ip, uint64_t time_ns,
+		      struct draft *draft)
 {
 	struct draft before;
 	struct insn insn;
@@ -275,7 +288,7 @@ static bool is_astray(struct code *code, const struct code_space *space, uint64_
 	if (!space->machine || space->pid >= 0 || space->bits != 64 ||
 	    !machine_module_start(space->machine, ip, time_ns, &at) || ip - at > ASTRAY_BYTES)
 		return false;
-	draft_begin(&before, draft->from_ns, draft->to_ns);
+	draft_begin(&before, space, draft->from_ns, draft->to_ns);
 	while (at < ip && !read_insn(code, space, at, time_ns, &before, &insn))
 		at = insn_next(&insn);
 	draft->from_ns = before.from_ns;
@@ -292,7 +305,7 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 	uint64_t next = ip;
 	bool astray;
 
-	draft_begin(&draft, 0, UINT64_MAX);
+	draft_begin(&draft, space, 0, UINT64_MAX);
 	end = gather(code, space, ip, time_ns, &draft, &next);
 	astray = is_astray(code, space, ip, time_ns, &draft);
 	block = store(code, &draft);
@@ -387,7 +400,7 @@ struct block *block_variant(struct code *code, struct block *block, unsigned ind
 	for (variant = block->variants; variant; variant = variant->variants)
 		if (has_bytes(variant, index, bytes, size))
 			return variant;
-	draft_begin(&draft, block->from_ns, block->to_ns);
+	draft_begin(&draft, block->space, block->from_ns, block->to_ns);
 	draft.count = index + 1;
 	memcpy(draft.insns, block->insns, draft.count * sizeof(*draft.insns));
 	last = &draft.insns[index];

@@ -58,6 +58,8 @@ struct code_space {
 	struct block **slots;
 	size_t count, mask;
 	struct code_space *next;
+	struct code_view view; /* of code that never changes, from view_ip; left 0: none yet */
+	uint64_t view_ip;
 };
 
 /** A jump label of a kernel that was found changed. */
