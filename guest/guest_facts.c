@@ -80,7 +80,7 @@ static void set_kaslr_offset(const struct kcore_head *head, uint64_t kernel_star
 	if (offset.from)
 		(void)snprintf(text, sizeof(text), "0x%s", offset.value);
 	else
-		(void)snprintf(text, sizeof(text), "%#" PRIx64, kernel_start - linked_start);
+		(void)snprintf(text, sizeof(text), "0x%" PRIx64, kernel_start - linked_start);
 	set(fact, text, offset.from ? offset.from : "/proc/kallsyms");
 }
 

@@ -155,24 +155,6 @@ static void the_metadata_says_whose_they_are(void **state)
 	json_decref(json);
 }
 
-static void what_is_missing_is_had_in_another_way(void **state)
-{
-	struct fixture *fixture = *state;
-	struct guest_facts facts;
-	struct kcore_head head = { .vmcoreinfo = "OSRELEASE=6.9\nBUILD-ID=abcd\n" };
-	char path[PATH_MAX];
-
-	(void)snprintf(path, sizeof(path), "%s/kernel/notes", fixture->tree.sys);
-	assert_int_equal(unlink(path), 0);
-	(void)snprintf(path, sizeof(path), "%s/sys/kernel/osrelease", fixture->tree.proc);
-	assert_int_equal(unlink(path), 0);
-	guest_facts_read(fixture->channel, &head, FAKE_GUEST_KERNEL, &facts);
-	assert_string_equal(facts.release.value, "6.9");
-	assert_string_equal(facts.build_id.value, "abcd");
-	assert_string_equal(facts.kaslr_offset.value, "0x15000000");
-	assert_string_equal(facts.kaslr_offset.from, "/proc/kallsyms");
-}
-
 static void files_are_private(void **state)
 {
 	static const char *const names[] = { "kcore", "kallsyms", "modules", "guest.json" };
@@ -367,7 +349,6 @@ int main(void)
 		WITH_FIXTURE(only_code_is_copied_as_it_is),
 		WITH_FIXTURE(an_agent_gives_the_same),
 		WITH_FIXTURE(the_metadata_says_whose_they_are),
-		WITH_FIXTURE(what_is_missing_is_had_in_another_way),
 		WITH_FIXTURE(files_are_private),
 		WITH_FIXTURE(a_module_that_was_loaded_meanwhile_is_copied_too),
 		WITH_FIXTURE(a_count_of_users_is_no_change),
