@@ -307,3 +307,26 @@ int fake_agent_ask(void *context, const char *command, char **ret, struct ptvm_e
 	json_decref(json);
 	return r;
 }
+
+int fake_script_ask(void *context, const char *command, char **ret, struct ptvm_error *error)
+{
+	static const char begin[] = "{\"execute\":\"guest-";
+	struct fake_script *script = context;
+	const char *reply = script->replies[script->next];
+	const size_t used = strlen(script->asked);
+	json_t *json = json_loads(command, 0, NULL);
+
+	assert_non_null(json);
+	json_decref(json);
+	assert_int_equal(strncmp(command, begin, strlen(begin)), 0);
+	assert_in_range(snprintf(script->asked + used, sizeof(script->asked) - used, "%s\n",
+				 command + strlen(begin)),
+			1, sizeof(script->asked) - used - 1);
+	if (script->next + 1 < script->count)
+		script->next++;
+	if (!reply)
+		return ptvm_fail(error, PTVM_SYSTEM, "guest agent: no answer");
+	*ret = strdup(reply);
+	assert_non_null(*ret);
+	return 0;
+}

@@ -47,3 +47,13 @@ struct fake_agent {
 
 /** As struct agent_line has it; `context` is a struct fake_agent. */
 int fake_agent_ask(void *context, const char *command, char **ret, struct ptvm_error *error);
+
+/** An agent that gives replies which were written before, and keeps what it was asked. */
+struct fake_script {
+	const char *const *replies; /* NULL: it does not answer that one; the last one is for all */
+	size_t count, next;
+	char asked[4096]; /* a line for each command, without what all begin with */
+};
+
+/** As struct agent_line has it; `context` is a struct fake_script. */
+int fake_script_ask(void *context, const char *command, char **ret, struct ptvm_error *error);
