@@ -192,11 +192,12 @@ static inline void go(struct flow_run *run, struct block *from, unsigned way, ui
 
 /* Whether the flow has come back to a block without a packet in between: it would for ever. The
  * block to compare with is renewed at powers of two, so any cycle is found (Brent). No code goes on
- * for so long without one, 32,768 instructions: what is taken for it is none. */
+ * for INSNS_MOST without one: what is taken for it is none. */
 static bool is_idle_loop(struct pt_flow *flow)
 {
-	enum { BLOCKS_MOST = 256 };
+	enum { INSNS_MOST = 32768, BLOCKS_MOST = INSNS_MOST / BLOCK_MAX_INSNS };
 
+	static_assert(BLOCKS_MOST < FLOW_MARGIN / 2, "a packet may lead through as many");
 	if (flow->idle_blocks && flow->block == flow->idle_mark)
 		return true;
 	if (flow->idle_blocks >= BLOCKS_MOST)
@@ -322,7 +323,7 @@ int flow_walk_to(struct flow_run *run, uint64_t ip)
 		return 0;
 	}
 	flow->idle_blocks = 0;
-	for (unsigned blocks = 0; flow->ip != ip; blocks++) {
+	while (flow->ip != ip) {
 		struct block *block;
 		int index;
 
@@ -340,10 +341,6 @@ int flow_walk_to(struct flow_run *run, uint64_t ip)
 			flow_gap(run, GAP_MISMATCH, flow->ip);
 			return -PTVM_INCONSISTENT;
 		}
-		if (blocks >= FLOW_MARGIN / 2) {
-			flow_gap(run, GAP_LOOP, flow->ip);
-			return -PTVM_INCONSISTENT;
-		}
 		if (!pass(run))
 			return -PTVM_INCONSISTENT;
 	}
@@ -356,15 +353,12 @@ static bool reach_branch(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 
-	for (unsigned blocks = 0; blocks < FLOW_MARGIN / 2; blocks++) {
-		if (!have_block(run))
-			return false;
+	while (have_block(run)) {
 		if (needs_packet(flow->block) || (is_vmentry(flow->block) && flow->next_context.nr))
 			return true;
 		if (!pass(run))
 			return false;
 	}
-	flow_gap(run, GAP_LOOP, flow->ip);
 	return false;
 }
 
@@ -430,14 +424,10 @@ void flow_end_by_branch(struct flow_run *run, uint64_t ip)
 	struct pt_flow *flow = run->flow;
 
 	flow->idle_blocks = 0;
-	for (unsigned blocks = 0; blocks < FLOW_MARGIN / 2; blocks++) {
-		struct block *block;
-		int count;
+	while (have_block(run)) {
+		struct block *block = flow->block;
+		int count = find_end(block, ip);
 
-		if (!have_block(run))
-			return;
-		block = flow->block;
-		count = find_end(block, ip);
 		if (!count && block->end != BLOCK_GOES_ON && block->end != BLOCK_NO_CODE) {
 			count = block->count;
 			if (!ends_tracing(flow, block, ip)) {
@@ -456,5 +446,4 @@ void flow_end_by_branch(struct flow_run *run, uint64_t ip)
 		if (!pass(run))
 			return;
 	}
-	flow_gap(run, GAP_LOOP, flow->ip);
 }
