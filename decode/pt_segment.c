@@ -262,45 +262,50 @@ static bool leap(struct pt_walk *walk, struct pt_segment *ret)
 	return true;
 }
 
-int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret)
+/* Take a packet in. Returns whether the open segment ends before it. */
+static bool take(struct pt_walk *walk, const struct pt_packet *packet, struct pt_segment *ret)
 {
+	uint64_t position = pt_cursor_position(&walk->cursor) - PT_PSB_SIZE;
+	bool ends;
+
+	if (packet->kind != PT_PSB) {
+		take_packet(walk, packet);
+		return false;
+	}
+	ends = position >= next_cut(walk);
+	if (ends)
+		cut(walk, position, position, false, ret);
+	take_psb(walk);
+	return ends;
+}
+
+/* Read a packet. Returns whether the open segment has ended. */
+static bool step(struct pt_walk *walk, struct pt_segment *ret)
+{
+	uint64_t position = pt_cursor_position(&walk->cursor);
 	struct pt_packet packet;
 
-	if (!walk->ended && leap(walk, ret))
-		return 0;
-	while (!walk->ended) {
-		uint64_t position;
-		int r;
-
-		skip_flow(walk);
-		position = pt_cursor_position(&walk->cursor);
-		if (walk->stop && position >= walk->stop)
-			return -PTVM_END;
-		r = pt_cursor_next(&walk->cursor, &packet);
-		if (r == -PTVM_END) {
-			walk->ended = true;
-			cut(walk, walk->cursor.queue->size, 0, true, ret);
-			return 0;
-		}
-		if (r == -PTVM_INCONSISTENT) {
-			lose(walk, position, ret);
-			return 0;
-		}
-		if (r) {
-			resync(walk);
-			continue;
-		}
-		if (packet.kind != PT_PSB) {
-			take_packet(walk, &packet);
-			continue;
-		}
-		position = pt_cursor_position(&walk->cursor) - PT_PSB_SIZE;
-		if (position >= next_cut(walk)) {
-			cut(walk, position, position, false, ret);
-			take_psb(walk);
-			return 0;
-		}
-		take_psb(walk);
+	switch (pt_cursor_next(&walk->cursor, &packet)) {
+	case 0: return take(walk, &packet, ret);
+	case -PTVM_BAD_PACKET: resync(walk); return false;
+	case -PTVM_INCONSISTENT: lose(walk, position, ret); return true;
+	default:
+		walk->ended = true;
+		cut(walk, walk->cursor.queue->size, 0, true, ret);
+		return true;
 	}
-	return -PTVM_END;
+}
+
+int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret)
+{
+	if (walk->ended)
+		return -PTVM_END;
+	if (leap(walk, ret))
+		return 0;
+	do {
+		skip_flow(walk);
+		if (walk->stop && pt_cursor_position(&walk->cursor) >= walk->stop)
+			return -PTVM_END;
+	} while (!step(walk, ret));
+	return 0;
 }
