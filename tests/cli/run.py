@@ -69,6 +69,16 @@ def test_help_of_a_verb_is_its_option():
     equal(long, [])
 
 
+def test_what_the_documents_show_is_printed():
+    """Lines of instructions in the README and the how-to are those of the sample recording."""
+    run = ptvm("script", "-i", RECORDING, "--insn-trace", "-C", "1", "-F", "+nr,-comm")
+    printed = set(run.stdout.splitlines())
+    for name, least in (("README.md", 10), ("docs/howto-trace-a-guest.md", 4)):
+        shown = re.findall(r"^ {4}(.*\] (?:host|guest) .*)$", (PROJECT / name).read_text(), re.MULTILINE)
+        assert len(shown) >= least, (name, shown)
+        equal([line for line in shown if line not in printed], [])
+
+
 def test_a_file_that_is_cut_short_while_it_is_read_is_told():
     for name, pages in (("data", 2), ("kcore_dir/kcore", 2), ("kcore_dir__106/kcore", 1)):
         with tempfile.TemporaryDirectory() as folder:
