@@ -1,5 +1,6 @@
 #include "correlate/vmcs_collect.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -88,7 +89,7 @@ static int run(struct crew *crew, const struct watch *watch)
 
 	(void)pthread_mutex_lock(&crew->lock);
 	while (started < most && started < crew->count &&
-	       !pthread_create(&threads[started], NULL, work, crew))
+	       !(errno = pthread_create(&threads[started], NULL, work, crew)))
 		started++;
 	crew->working = (unsigned)started;
 	(void)pthread_mutex_unlock(&crew->lock);

@@ -6,7 +6,8 @@
 
 /**
  * Collect what all queues tell; `ret` is to be freed in any case.
- * Returns 0, -PTVM_NO_MEMORY, -PTVM_SYSTEM (no threads), or -PTVM_END when told to stop.
+ * Returns 0, -PTVM_NO_MEMORY, -PTVM_SYSTEM (no thread could be made, errno says why), or -PTVM_END
+ * when told to stop.
  */
 int vmcs_collect(const struct aux_queue *queues, size_t count, const struct pt_config *config,
 		 const struct watch *watch, struct vmcs_table *ret);
