@@ -57,8 +57,11 @@ static int add_lines(struct timeline *timeline, char *data, size_t size, struct 
 static int add_copy(struct timeline *timeline, const struct text *lines, struct ptvm_error *error)
 {
 	struct text *kept = &timeline->kept;
-	int r = lines->size > KEPT_BYTES - kept->size ? flush(timeline, error) : 0;
+	int r;
 
+	if (lines->failed)
+		return -PTVM_NO_MEMORY;
+	r = lines->size > KEPT_BYTES - kept->size ? flush(timeline, error) : 0;
 	if (r)
 		return r;
 	if (lines->size > KEPT_BYTES) {
@@ -66,7 +69,7 @@ static int add_copy(struct timeline *timeline, const struct text *lines, struct 
 		return r ? r : flush(timeline, error);
 	}
 	/* Reserve all at first: what was added must not move. */
-	if (lines->failed || !text_reserve(kept, KEPT_BYTES - kept->size))
+	if (!text_reserve(kept, KEPT_BYTES - kept->size))
 		return -PTVM_NO_MEMORY;
 	text_add(kept, lines->data, lines->size);
 	return add_lines(timeline, kept->data + kept->size - lines->size, lines->size, error);
