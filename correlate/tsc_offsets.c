@@ -1,7 +1,6 @@
 #include "correlate/tsc_offsets.h"
 
 #include "decode/base/vec.h"
-#include "decode/pt_offsets.h"
 
 struct vmcs_offsets *tsc_offsets_find(const struct tsc_offsets *offsets, uint64_t vmcs)
 {

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "decode/base/error.h"
-
 enum { TEXT_ITEMS = 256 }; /* of a batch, where each may be many lines */
 
 void job_init(struct job *job, struct printer *printer)

@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include "decode/perf_record.h"
-
 /* The u64 words of AUXTRACE_INFO. */
 enum {
 	WORD_PMU_TYPE,

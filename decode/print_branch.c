@@ -2,7 +2,6 @@
 
 #include "decode/print_line.h"
 #include "decode/print_origin.h"
-#include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 
 /* --itrace=c and r let only calls and returns through, with what begins and ends them in the trace.

@@ -1,6 +1,5 @@
 #include "decode/sample_line.h"
 
-#include "decode/base/error.h"
 #include "decode/block_text.h"
 #include "decode/last_branches.h"
 #include "decode/perf_event.h"

@@ -7,7 +7,6 @@
 #include "guest/guest_kernel.h"
 #include "host/ram_layout.h"
 #include "host/ram_mappings.h"
-#include "host/vm_process.h"
 #include "host/vmcoreinfo_search.h"
 
 enum { LOOKS = 10, LOOK_NANOSECONDS = 100000000 };
