@@ -1,6 +1,5 @@
 #include "correlate/offset_apply.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -18,6 +17,7 @@
 #include "correlate/tsc_offset_infer.h"
 #include "correlate/vmcs_collect.h"
 #include "decode/base/vec.h"
+#include "tests/failing_io.h"
 #include "tests/flow_bench.h"
 
 /* Correcting a file that holds the trace of a simulated machine: whatever fails and whenever, the
@@ -35,51 +35,6 @@ struct bench {
 	uint8_t *before, *after; /* the file */
 	size_t size;
 };
-
-/* Calls that count down to the one that fails, or after which nothing happens any more. */
-struct failing {
-	struct file_io io;
-	long left;
-	bool dies;
-};
-
-static bool count_down(const struct file_io *io)
-{
-	struct failing *failing = (struct failing *)(uintptr_t)io;
-
-	if (failing->left < 0 || failing->left--)
-		return false;
-	if (failing->dies)
-		_exit(0);
-	errno = ENOSPC;
-	return true;
-}
-
-static ssize_t write_at(const struct file_io *io, int fd, const void *bytes, size_t size,
-			off_t offset)
-{
-	return count_down(io) ? -1 : pwrite(fd, bytes, size, offset);
-}
-
-static int sync_file(const struct file_io *io, int fd)
-{
-	return count_down(io) ? -1 : 0;
-}
-
-static int rename_file(const struct file_io *io, const char *from, const char *to)
-{
-	return count_down(io) ? -1 : rename(from, to);
-}
-
-static int remove_file(const struct file_io *io, const char *path)
-{
-	return count_down(io) ? -1 : unlink(path);
-}
-
-static struct failing failing_after(long calls, bool dies)
-{
-	return (struct failing){ { write_at, sync_file, rename_file, remove_file }, calls, dies };
-}
 
 static bool go_on(void *context, double done)
 {
@@ -302,7 +257,7 @@ static void a_failing_call_leaves_the_file_as_it_was(void **state)
 	set_up(&bench, 1);
 	learn_after(&bench);
 	for (long calls = 0;; calls++) {
-		struct failing failing = failing_after(calls, false);
+		struct failing_io failing = failing_io_after(calls, false);
 		struct ptvm_error error = { 0 };
 		int r = apply(&bench, &failing.io, &error);
 
@@ -325,7 +280,7 @@ static bool die_at(struct bench *bench, long calls, bool undoing)
 
 	assert_true(child >= 0);
 	if (!child) {
-		struct failing failing = failing_after(calls, true);
+		struct failing_io failing = failing_io_after(calls, true);
 
 		(void)(undoing ? undo(bench, &failing.io) : apply(bench, &failing.io, NULL));
 		_exit(1);
