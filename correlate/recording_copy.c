@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <libgen.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,6 +119,31 @@ static int copy_directory(int from, mode_t mode, const char *to, int depth,
 	return r;
 }
 
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Would `path` be in that directory, at any depth? */
+static bool lies_in(const char *path, const struct stat *directory)
+{
+	_cleanup_free_ char *copy = strdup(path);
+	_cleanup_close_ int fd = copy ? open(dirname(copy), O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct stat status, above;
+
+	while (fd >= 0 && !fstat(fd, &status)) {
+		int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		(void)close(fd);
+		fd = up;
+		if (is_same(&status, directory))
+			return true;
+		if (fd < 0 || fstat(fd, &above) || is_same(&status, &above))
+			return false; /* the root is above itself */
+	}
+	return false;
+}
+
 /* `data` in the new directory, or what lies beside it by the same name and a suffix. */
 static int copy_single(const char *from, const char *suffix, const char *to,
 		       const struct watch *watch, struct ptvm_error *error)
@@ -147,6 +173,8 @@ int recording_copy(const char *from, const char *to, const struct watch *watch,
 
 	if (fd < 0 || fstat(fd, &status))
 		return ptvm_fail_errno(error, "%s", from);
+	if (S_ISDIR(status.st_mode) && lies_in(to, &status))
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: lies in what is to be copied", to);
 	if (S_ISDIR(status.st_mode))
 		return copy_directory(fd, status.st_mode, to, 0, watch, error);
 	if (mkdir(to, 0777))
