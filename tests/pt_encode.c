@@ -50,6 +50,22 @@ static void put_cyc(struct pt_bytes *out, uint64_t cycles)
 	pt_put_cyc_padded(out, cycles, size);
 }
 
+void pt_put_tma(struct pt_bytes *out, uint16_t ctc, uint16_t fast)
+{
+	pt_put(out, &(struct pt_packet){ .kind = PT_TMA, .payload = ctc, .count = fast });
+}
+
+void pt_put_psb_plus(struct pt_bytes *out, const struct pt_psb_plus *group)
+{
+	pt_put_psb(out);
+	pt_put_value(out, PT_TSC, group->tsc);
+	if (!group->no_tma)
+		pt_put_tma(out, group->ctc, group->fast);
+	pt_put(out, &(struct pt_packet){ .kind = PT_PIP, .flag = group->nr, .payload = 0x1000 });
+	pt_put_value(out, PT_VMCS, group->vmcs);
+	pt_put_value(out, PT_PSBEND, 0);
+}
+
 void pt_put_cyc_padded(struct pt_bytes *out, uint64_t cycles, unsigned size)
 {
 	put(out, 3 | (size > 1 ? 4 : 0) | (cycles & 0x1f) << 3);

@@ -3,6 +3,7 @@
  * memory. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,19 @@ void pt_put_ip(struct pt_bytes *out, enum pt_packet_kind kind, uint64_t ip, int 
 
 /** Append a PSB; the last IP is zero after it. */
 void pt_put_psb(struct pt_bytes *out);
+
+/** Append a TMA. */
+void pt_put_tma(struct pt_bytes *out, uint16_t ctc, uint16_t fast);
+
+/** What a PSB+ says of time, and of whose it is. */
+struct pt_psb_plus {
+	bool nr, no_tma;
+	uint64_t vmcs, tsc;
+	uint16_t ctc, fast; /* of the TMA */
+};
+
+/** Append a PSB+ with TSC, TMA, PIP and VMCS. */
+void pt_put_psb_plus(struct pt_bytes *out, const struct pt_psb_plus *group);
 
 /** Append a CYC of exactly `size` bytes, more than it needs if so. */
 void pt_put_cyc_padded(struct pt_bytes *out, uint64_t cycles, unsigned size);

@@ -445,36 +445,30 @@ static void a_version_to_come_is_told(void **state)
 	assert_non_null(strstr(error.message, "version 2"));
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_is_written_is_read_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(every_number_of_entries_around_a_buffer_is_kept,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(only_its_owner_may_read_it, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_not_committed_never_was, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_failing_call_leaves_no_draft, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_draft_is_written_through_no_link, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_draft_that_was_left_is_replaced, set_up,
-						tear_down),
+		TEST(what_is_written_is_read_back),
+		TEST(every_number_of_entries_around_a_buffer_is_kept),
+		TEST(only_its_owner_may_read_it),
+		TEST(what_is_not_committed_never_was),
+		TEST(a_failing_call_leaves_no_draft),
+		TEST(the_draft_is_written_through_no_link),
+		TEST(a_draft_that_was_left_is_replaced),
 		cmocka_unit_test(where_nothing_can_be_written_says_which_file),
-		cmocka_unit_test_setup_teardown(a_mark_says_how_far_the_changes_are, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_mark_that_fails_is_told, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(without_a_file_there_is_no_journal, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(what_is_no_journal_is_refused_by_name, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(any_byte_that_changes_is_noticed, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(any_other_length_is_noticed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_count_that_overflows_is_refused, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_state_is_open_or_done, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_entry_lies_within_the_file, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_entry_has_1_to_8_bytes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_version_to_come_is_told, set_up, tear_down),
+		TEST(a_mark_says_how_far_the_changes_are),
+		TEST(a_mark_that_fails_is_told),
+		TEST(without_a_file_there_is_no_journal),
+		TEST(what_is_no_journal_is_refused_by_name),
+		TEST(any_byte_that_changes_is_noticed),
+		TEST(any_other_length_is_noticed),
+		TEST(a_count_that_overflows_is_refused),
+		TEST(a_state_is_open_or_done),
+		TEST(an_entry_lies_within_the_file),
+		TEST(an_entry_has_1_to_8_bytes),
+		TEST(a_version_to_come_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

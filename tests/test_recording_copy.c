@@ -23,7 +23,17 @@
 struct fixture {
 	struct fake_tree tree;
 	char from[96], to[96];
+	int descriptor; /* the lowest that is free */
 };
+
+static int free_descriptor(void)
+{
+	int fd = open("/", O_PATH | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	(void)close(fd);
+	return fd;
+}
 
 static int set_up(void **state)
 {
@@ -32,6 +42,7 @@ static int set_up(void **state)
 	fake_tree_init(&fixture.tree);
 	(void)snprintf(fixture.from, sizeof(fixture.from), "%s/from", fixture.tree.path);
 	(void)snprintf(fixture.to, sizeof(fixture.to), "%s/to", fixture.tree.path);
+	fixture.descriptor = free_descriptor();
 	*state = &fixture;
 	return 0;
 }
@@ -41,6 +52,7 @@ static int tear_down(void **state)
 	struct fixture *fixture = *state;
 
 	fake_tree_deinit(&fixture->tree);
+	assert_int_equal(free_descriptor(), fixture->descriptor);
 	return 0;
 }
 
@@ -168,12 +180,12 @@ static void a_copy_is_writable_by_its_owner(void **state)
 	fake_tree_file(&f->tree, "symbols", "from/kcore_dir/kallsyms");
 	assert_int_equal(chmod(path_of(f, "from/data"), 04440), 0);
 	assert_int_equal(chmod(path_of(f, "from/kcore_dir/kallsyms"), 0777), 0);
-	assert_int_equal(chmod(path_of(f, "from/kcore_dir"), 0555), 0);
+	assert_int_equal(chmod(path_of(f, "from/kcore_dir"), 0500), 0);
 	assert_copied(f);
 	(void)umask(mask);
 	assert_mode(path_of(f, "to/data"), 0640);
 	assert_mode(path_of(f, "to/kcore_dir/kallsyms"), 0755);
-	assert_mode(path_of(f, "to/kcore_dir"), 0755);
+	assert_mode(path_of(f, "to/kcore_dir"), 0700);
 }
 
 static void links_become_what_they_name(void **state)
@@ -198,7 +210,7 @@ static void further_down_a_link_to_a_directory_is_refused(void **state)
 	const struct fixture *f = *state;
 
 	fake_tree_link(&f->tree, "..", "from/kcore_dir/up");
-	assert_refused(f, -PTVM_BAD_INPUT, "up");
+	assert_refused(f, -PTVM_BAD_INPUT, "up: a link to a directory");
 }
 
 static void a_link_to_nothing_is_told(void **state)
@@ -273,7 +285,7 @@ static int far_file(char *path, size_t path_size, const uint8_t *bytes, size_t s
 static void large_files_are_copied_whole(void **state)
 {
 	const struct fixture *f = *state;
-	const size_t size = ((size_t)3 << 20) + 5;
+	const size_t size = ((size_t)3 << 20) + 1;
 	uint8_t *bytes = malloc(size), *found = malloc(size + 1);
 	unsigned calls = 0;
 	const struct watch watch = { go_on, &calls };
@@ -347,32 +359,26 @@ static void removing_follows_no_link(void **state)
 	recording_remove(f->to);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(all_files_and_directories_are_copied, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_single_file_becomes_a_directory, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(what_lies_beside_a_file_may_be_missing, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_copy_is_writable_by_its_owner, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(links_become_what_they_name, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(further_down_a_link_to_a_directory_is_refused,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_link_to_nothing_is_told, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_neither_file_nor_directory_is_left_out,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(directories_may_be_7_deep, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_there_is_not_written_over, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(nothing_to_copy_is_told, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(large_files_are_copied_whole, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_copy_that_is_stopped_stays_for_its_caller, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(no_copy_lies_in_the_recording_itself, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(removing_follows_no_link, set_up, tear_down),
+		TEST(all_files_and_directories_are_copied),
+		TEST(a_single_file_becomes_a_directory),
+		TEST(what_lies_beside_a_file_may_be_missing),
+		TEST(a_copy_is_writable_by_its_owner),
+		TEST(links_become_what_they_name),
+		TEST(further_down_a_link_to_a_directory_is_refused),
+		TEST(a_link_to_nothing_is_told),
+		TEST(what_is_neither_file_nor_directory_is_left_out),
+		TEST(directories_may_be_7_deep),
+		TEST(what_is_there_is_not_written_over),
+		TEST(nothing_to_copy_is_told),
+		TEST(large_files_are_copied_whole),
+		TEST(a_copy_that_is_stopped_stays_for_its_caller),
+		TEST(no_copy_lies_in_the_recording_itself),
+		TEST(removing_follows_no_link),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

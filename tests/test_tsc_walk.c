@@ -31,19 +31,13 @@ static struct found walk(const struct pt_bytes *trace)
 	return found;
 }
 
-static void put_tma(struct pt_bytes *trace, uint16_t ctc, uint16_t fast)
-{
-	pt_put(trace, &(struct pt_packet){ .kind = PT_TMA, .payload = ctc, .count = fast });
-}
-
 static void put_psb_plus(struct pt_bytes *trace, bool nr, uint64_t vmcs, uint64_t tsc, uint16_t ctc)
 {
-	pt_put_psb(trace);
-	pt_put_value(trace, PT_TSC, tsc);
-	put_tma(trace, ctc, 7);
-	pt_put(trace, &(struct pt_packet){ .kind = PT_PIP, .flag = nr, .payload = 0x1000 });
-	pt_put_value(trace, PT_VMCS, vmcs);
-	pt_put_value(trace, PT_PSBEND, 0);
+	const struct pt_psb_plus group = {
+		.nr = nr, .vmcs = vmcs, .tsc = tsc, .ctc = ctc, .fast = 7
+	};
+
+	pt_put_psb_plus(trace, &group);
 }
 
 static void a_psb_group_says_whose_time_it_is(void **state)
@@ -90,7 +84,7 @@ static void a_pip_outside_of_psb_is_remembered(void **state)
 	pt_put_value(&trace, PT_VMCS, PT_NO_VMCS);
 	pt_put_value(&trace, PT_OVF, 0);
 	pt_put_value(&trace, PT_TSC, 5000);
-	put_tma(&trace, 9, 0);
+	pt_put_tma(&trace, 9, 0);
 	found = walk(&trace);
 	assert_int_equal(found.count, 3);
 	assert_true(found.events[1].guest && !found.events[1].mode_told && found.events[1].lost);
