@@ -211,11 +211,13 @@ static void print_time_conv(const struct perf_record *record, FILE *out)
 	static const char *const names[] = { "Time Shift     ", "Time Muliplier ",
 					     "Time Zero      ", "Time Cycles    ",
 					     "Time Mask      " };
+	enum { MASK = 4 };
 	struct bytes body = body_of(record);
 	uint64_t caps = word(body, 5);
 
-	for (unsigned i = 0; i < 5 && 8 * (i + 1) <= body.size; i++)
-		(void)fprintf(out, "\n... %s %" PRIu64, names[i], word(body, i));
+	for (unsigned i = 0; i <= MASK && 8 * (i + 1) <= body.size; i++)
+		(void)fprintf(out, i == MASK ? "\n... %s %#" PRIx64 : "\n... %s %" PRIu64, names[i],
+			      word(body, i));
 	if (body.size >= 48)
 		(void)fprintf(out, "\n... Cap Time Zero   %u\n... Cap Time Short  %u",
 			      (unsigned)(caps & 255), (unsigned)(caps >> 8 & 255));
@@ -245,12 +247,14 @@ static void print_id_index(const struct perf_record *record, FILE *out)
 static void print_info_filter(struct bytes body, FILE *out)
 {
 	enum { LENGTH = 17, TEXT = 18 };
-	uint64_t length = word(body, LENGTH), words = length ? (length + 8) / 8 : 0;
+	uint64_t length = word(body, LENGTH), words = length ? length / 8 + 1 : 0;
 	struct bytes text = bytes_slice(body, 8 * TEXT, length);
 
 	(void)fprintf(out, "\n  Filter string len.  %" PRIu64, length);
-	(void)fprintf(out, "\n  Filter string       %.*s", (int)text.size,
-		      text.size ? (const char *)text.data : "");
+	(void)fputs("\n  Filter string       ", out);
+	if (text.size)
+		printable_write((const char *)text.data,
+				strnlen((const char *)text.data, text.size), out);
 	if (words < body.size && 8 * (TEXT + words) < body.size)
 		(void)fprintf(out, "\n  Cap Event Trace     %" PRIu64, word(body, TEXT + words));
 }
@@ -331,30 +335,30 @@ static void add_cpu(struct ranges *ranges, int64_t cpu)
 	ranges->is_open = true;
 }
 
+/* The words lie behind the type and a header as long as one of them. */
 static void print_cpu_mask(struct bytes body, struct ranges *ranges)
 {
-	uint64_t count, size;
+	uint64_t count, size, words;
 
 	(void)bytes_read(body, 2, 2, &count);
 	(void)bytes_read(body, 4, 2, &size);
+	words = 2 + (size == 8 ? 8 : 4);
 	for (uint64_t bit = 0; bit < count * size * 8; bit++) {
 		uint64_t byte;
 
-		if (!bytes_read(body, (size == 8 ? 8 : 6) + bit / 8, 1, &byte))
+		if (!bytes_read(body, words + bit / 8, 1, &byte))
 			return;
 		if (byte >> bit % 8 & 1)
 			add_cpu(ranges, (int64_t)bit);
 	}
 }
 
-static void print_cpu_map(const struct perf_record *record, FILE *out)
+static void print_cpus(struct bytes body, FILE *out)
 {
 	enum { LIST, MASK, RANGE };
 	struct ranges ranges = { .out = out };
-	struct bytes body = body_of(record);
 	uint64_t kind, count, cpu, last;
 
-	(void)fputs(": ", out);
 	(void)bytes_read(body, 0, 2, &kind);
 	(void)bytes_read(body, 2, 2, &count);
 	if (kind == MASK)
@@ -368,6 +372,12 @@ static void print_cpu_map(const struct perf_record *record, FILE *out)
 		for (; cpu <= last; cpu++)
 			add_cpu(&ranges, (int64_t)cpu);
 	end_range(&ranges);
+}
+
+static void print_cpu_map(const struct perf_record *record, FILE *out)
+{
+	(void)fputs(": ", out);
+	print_cpus(body_of(record), out);
 }
 
 static void print_sample(const struct perf_record *record, const struct perf_event *event,
@@ -384,17 +394,31 @@ static void print_sample(const struct perf_record *record, const struct perf_eve
 
 static void print_event_update(const struct perf_record *record, FILE *out)
 {
-	static const char *const kinds[] = { "unit: ", NULL, "name: " };
-	enum { UNIT = 0, NAME = 2, TEXT = 16 };
-	struct bytes body = body_of(record);
-	uint64_t kind = word(body, 0);
-	struct bytes text = bytes_slice(body, TEXT, body.size);
+	enum { UNIT, SCALE, NAME, CPUS, WHAT = 16 };
+	struct bytes body = body_of(record), what = bytes_slice(body, WHAT, body.size);
+	const uint64_t kind = word(body, 0), bits = word(what, 0);
+	double scale;
 
 	(void)fprintf(out, "\n... id:    %" PRIu64, word(body, 1));
-	if ((kind != UNIT && kind != NAME) || !text.size)
+	if (!what.size)
 		return;
-	(void)fprintf(out, "\n... %s ", kinds[kind]);
-	printable_write((const char *)text.data, strnlen((const char *)text.data, text.size), out);
+	switch (kind) {
+	case UNIT:
+	case NAME:
+		(void)fputs(kind == UNIT ? "\n... unit:  " : "\n... name:  ", out);
+		printable_write((const char *)what.data,
+				strnlen((const char *)what.data, what.size), out);
+		break;
+	case SCALE:
+		memcpy(&scale, &bits, sizeof(scale));
+		(void)fprintf(out, "\n... scale: %f", scale);
+		break;
+	case CPUS:
+		(void)fputs("\n... ", out);
+		print_cpus(what, out);
+		break;
+	default: (void)fputs("\n... unknown type", out);
+	}
 }
 
 static void print_unhandled(const struct perf_record *record, FILE *out)
