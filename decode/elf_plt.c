@@ -69,7 +69,7 @@ int elf_plt_symbols(const struct elf_file *file, struct symbols *ret)
 	if (!relocations || !symbols)
 		return 0;
 	count = relocations->d_size / gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT);
-	for (size_t i = 0; i < count && i < plt.sh_size / plt.sh_entsize; i++) {
+	for (size_t i = 0; i < count && i + 1 < plt.sh_size / plt.sh_entsize; i++) {
 		const char *name = target_name(file, relocations, i, symbols, dynamic.sh_link);
 
 		if (name &&
