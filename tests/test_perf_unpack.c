@@ -1,0 +1,284 @@
+#include "decode/perf_unpack.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <zstd.h>
+
+#include "decode/base/error.h"
+
+enum { ROOM = 1 << 20 };
+
+/* What a recorder and a reader of its compressed records have. */
+struct bench {
+	struct perf_unpack unpack;
+	struct arena arena;
+	ZSTD_CCtx *stream;
+	uint8_t packed[ROOM];
+};
+
+static int set_up(void **state)
+{
+	struct bench *bench = calloc(1, sizeof(*bench));
+
+	assert_non_null(bench);
+	bench->stream = ZSTD_createCCtx();
+	assert_non_null(bench->stream);
+	*state = bench;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct bench *bench = *state;
+
+	perf_unpack_deinit(&bench->unpack);
+	arena_free(&bench->arena);
+	(void)ZSTD_freeCCtx(bench->stream);
+	free(bench);
+	return 0;
+}
+
+/* The next piece of the stream, as perf makes one of what a ring has. */
+static struct bytes pack(struct bench *bench, const void *bytes, size_t size, ZSTD_EndDirective end)
+{
+	ZSTD_inBuffer in = { bytes, size, 0 };
+	ZSTD_outBuffer out = { bench->packed, ROOM, 0 };
+
+	assert_int_equal(ZSTD_compressStream2(bench->stream, &out, &in, end), 0);
+	return (struct bytes){ bench->packed, out.pos };
+}
+
+/* A record of `size` bytes, each `fill` but for the header; returns its end. */
+static uint8_t *make_record(uint8_t *at, uint16_t size, uint8_t fill)
+{
+	memset(at, 0, 8);
+	at[0] = 3;
+	memcpy(at + 6, &size, 2);
+	if (size > 8)
+		memset(at + 8, fill, size - (size_t)8);
+	return at + size;
+}
+
+static int feed(struct bench *bench, const void *bytes, size_t size, struct bytes *ret)
+{
+	return perf_unpack_feed(&bench->unpack, pack(bench, bytes, size, ZSTD_e_flush),
+				&bench->arena, ret);
+}
+
+static void whole_records_are_handed_out(void **state)
+{
+	struct bench *bench = *state;
+	uint8_t records[32], *end = make_record(make_record(records, 8, 0), 24, 7);
+	struct bytes got;
+
+	assert_int_equal(feed(bench, records, (size_t)(end - records), &got), 0);
+	assert_int_equal(got.size, 32);
+	assert_memory_equal(got.data, records, 32);
+}
+
+/* Cut anywhere, the first part waits for the second one. */
+static void a_record_may_begin_in_one_piece_and_end_in_the_next(void **state)
+{
+	struct bench *bench = *state;
+	uint8_t records[40], *end = make_record(make_record(records, 16, 1), 24, 2);
+	const size_t size = (size_t)(end - records);
+
+	for (size_t cut = 0; cut <= size; cut++) {
+		const size_t whole = cut < 16 ? 0 : cut < 40 ? 16 : 40;
+		struct bytes got;
+
+		assert_int_equal(feed(bench, records, cut, &got), 0);
+		assert_int_equal(got.size, whole);
+		if (whole)
+			assert_memory_equal(got.data, records, whole);
+		assert_int_equal(feed(bench, records + cut, size - cut, &got), 0);
+		assert_int_equal(got.size, size - whole);
+		if (whole < size)
+			assert_memory_equal(got.data, records + whole, size - whole);
+	}
+}
+
+static void what_was_handed_out_stays(void **state)
+{
+	struct bench *bench = *state;
+	uint8_t first[16], second[16];
+	struct bytes got, later;
+
+	(void)make_record(first, 16, 1);
+	(void)make_record(second, 16, 2);
+	assert_int_equal(feed(bench, first, 16, &got), 0);
+	assert_int_equal(feed(bench, second, 16, &later), 0);
+	assert_memory_equal(got.data, first, 16);
+	assert_memory_equal(later.data, second, 16);
+}
+
+/* More than fits into what is there at once. */
+static void large_pieces_come_whole(void **state)
+{
+	enum { COUNT = 100, SIZE = 60000 };
+	struct bench *bench = *state;
+	uint8_t *records = malloc((size_t)COUNT * SIZE), *end = records;
+	struct bytes got;
+
+	assert_non_null(records);
+	for (unsigned i = 0; i < COUNT; i++)
+		end = make_record(end, SIZE, (uint8_t)i);
+	assert_int_equal(feed(bench, records, (size_t)(end - records), &got), 0);
+	assert_int_equal(got.size, end - records);
+	assert_memory_equal(got.data, records, got.size);
+	free(records);
+}
+
+static void one_stream_may_have_several_frames(void **state)
+{
+	struct bench *bench = *state;
+	uint8_t record[24];
+	struct bytes got, packed;
+
+	(void)make_record(record, 24, 5);
+	packed = pack(bench, record, 20, ZSTD_e_end);
+	assert_int_equal(perf_unpack_feed(&bench->unpack, packed, &bench->arena, &got), 0);
+	assert_int_equal(got.size, 0);
+	packed = pack(bench, record + 20, 4, ZSTD_e_end);
+	assert_int_equal(perf_unpack_feed(&bench->unpack, packed, &bench->arena, &got), 0);
+	assert_memory_equal(got.data, record, 24);
+}
+
+static void nothing_gives_nothing(void **state)
+{
+	struct bench *bench = *state;
+	struct bytes got = { bench->packed, 9 };
+
+	assert_int_equal(
+		perf_unpack_feed(&bench->unpack, (struct bytes){ NULL, 0 }, &bench->arena, &got),
+		0);
+	assert_int_equal(got.size, 0);
+	assert_null(got.data);
+}
+
+static void after_damage_nothing_more_comes(void **state)
+{
+	struct bench *bench = *state;
+	uint8_t record[16];
+	struct bytes got;
+
+	(void)make_record(record, 16, 1);
+	assert_int_equal(feed(bench, record, 16, &got), 0);
+	assert_int_equal(perf_unpack_feed(&bench->unpack,
+					  (struct bytes){ (const uint8_t *)"no zstd at all!!", 16 },
+					  &bench->arena, &got),
+			 -PTVM_BAD_INPUT);
+	assert_int_equal(got.size, 0);
+	got.data = record;
+	assert_int_equal(feed(bench, record, 16, &got), -PTVM_BAD_INPUT);
+	assert_int_equal(got.size, 0);
+	assert_null(got.data);
+}
+
+/* zstd tells nothing of what it unpacked in the step that found the damage. */
+static void what_came_before_damage_is_handed_out(void **state)
+{
+	enum { COUNT = 20, SIZE = 60000 };
+	struct bench *bench = *state;
+	uint8_t *records = malloc((size_t)COUNT * SIZE), *end = records;
+	struct bytes got, packed;
+	size_t size;
+
+	assert_non_null(records);
+	for (unsigned i = 0; i < COUNT; i++)
+		end = make_record(end, SIZE, (uint8_t)i);
+	size = pack(bench, records, (size_t)(end - records), ZSTD_e_flush).size;
+	memset(bench->packed + size, 0xff, 16);
+	packed = (struct bytes){ bench->packed, size + 16 };
+	assert_int_equal(perf_unpack_feed(&bench->unpack, packed, &bench->arena, &got),
+			 -PTVM_BAD_INPUT);
+	assert_true(got.size && got.size % SIZE == 0);
+	assert_memory_equal(got.data, records, got.size);
+	free(records);
+}
+
+/* A size below that of the header would be taken again and again. */
+static void an_impossible_record_is_damage(void **state)
+{
+	for (uint16_t size = 0; size < 8; size++) {
+		struct bytes got;
+		uint8_t records[32];
+		struct bench *bench;
+
+		assert_int_equal(set_up(state), 0);
+		bench = *state;
+		(void)make_record(make_record(records, 16, 1), 8, 1);
+		memcpy(records + 16 + 6, &size, 2);
+		memset(records + 24, 0, 8);
+		assert_int_equal(feed(bench, records, 32, &got), -PTVM_BAD_INPUT);
+		assert_int_equal(got.size, 16);
+		(void)make_record(records, 16, 1);
+		assert_int_equal(feed(bench, records, 16, &got), -PTVM_BAD_INPUT);
+		assert_int_equal(got.size, 0);
+		assert_int_equal(tear_down(state), 0);
+	}
+}
+
+/* Zeroes pack some thousand times: a small file that claims much is refused before it is all in
+ * memory, and one of half that is not. */
+static void more_than_any_recorder_packs_is_refused(void **state)
+{
+	enum { RECORD = 65528, MIB = 1 << 20, FREE = 64, LIMIT = 80 };
+	struct bench *bench = *state;
+	uint8_t *records = calloc(1, (size_t)2 * MIB), *end = records;
+	unsigned given = 0;
+	struct bytes got;
+	int r = 0;
+
+	assert_non_null(records);
+	for (unsigned i = 0; i < 2 * MIB / RECORD; i++)
+		end = make_record(end, RECORD, 0);
+	for (; !r && given < LIMIT; given += 2) {
+		r = feed(bench, records, (size_t)(end - records), &got);
+		arena_free(&bench->arena);
+	}
+	assert_int_equal(r, -PTVM_BAD_INPUT);
+	assert_in_range(given, FREE + 1, LIMIT - 1);
+	free(records);
+}
+
+static void all_can_be_released_at_any_time(void **state)
+{
+	struct perf_unpack unpack = { 0 };
+	struct bench *bench = *state;
+	uint8_t record[24];
+	struct bytes got;
+
+	perf_unpack_deinit(&unpack);
+	(void)make_record(record, 24, 1);
+	assert_int_equal(feed(bench, record, 20, &got), 0);
+	perf_unpack_deinit(&bench->unpack);
+	assert_null(bench->unpack.stream);
+	assert_int_equal(bench->unpack.size, 0);
+}
+
+int main(void)
+{
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(whole_records_are_handed_out),
+		WITH_FIXTURE(a_record_may_begin_in_one_piece_and_end_in_the_next),
+		WITH_FIXTURE(what_was_handed_out_stays),
+		WITH_FIXTURE(large_pieces_come_whole),
+		WITH_FIXTURE(one_stream_may_have_several_frames),
+		WITH_FIXTURE(nothing_gives_nothing),
+		WITH_FIXTURE(after_damage_nothing_more_comes),
+		WITH_FIXTURE(what_came_before_damage_is_handed_out),
+		cmocka_unit_test(an_impossible_record_is_damage),
+		WITH_FIXTURE(more_than_any_recorder_packs_is_refused),
+		WITH_FIXTURE(all_can_be_released_at_any_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
