@@ -1,4 +1,5 @@
-/* A small kcore for tests: an ELF core file with loadable segments, as perf copies it. */
+/* A small kcore for tests: an ELF core file with loadable segments, as perf copies it. Or a
+ * vmlinux: the same with symbols. */
 #pragma once
 
 #include <elf.h>
@@ -42,4 +43,52 @@ static inline size_t elf_make(const struct elf_make_segment *segments, size_t co
 		at += segments[i].size;
 	}
 	return at;
+}
+
+struct elf_make_symbol {
+	const char *name;
+	uint64_t address, size;
+};
+
+/** As elf_make(), with a table of functions. */
+static inline size_t elf_make_symbols(const struct elf_make_segment *segments, size_t count,
+				      const struct elf_make_symbol *symbols, size_t symbol_count,
+				      uint8_t *ret)
+{
+	size_t at = (elf_make(segments, count, ret) + 7) & ~(size_t)7;
+	size_t strings_size = 1, strings = at + (symbol_count + 1) * sizeof(Elf64_Sym);
+	Elf64_Shdr sections[3] = { { 0 } };
+	Elf64_Ehdr header;
+
+	memset(ret + at, 0, sizeof(Elf64_Sym));
+	ret[strings] = 0;
+	for (size_t i = 0; i < symbol_count; i++) {
+		const Elf64_Sym symbol = { .st_name = (uint32_t)strings_size,
+					   .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+					   .st_shndx = 1,
+					   .st_value = symbols[i].address,
+					   .st_size = symbols[i].size };
+
+		memcpy(ret + at + (i + 1) * sizeof(symbol), &symbol, sizeof(symbol));
+		strcpy((char *)ret + strings + strings_size, symbols[i].name);
+		strings_size += strlen(symbols[i].name) + 1;
+	}
+	sections[1] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB,
+				    .sh_offset = at,
+				    .sh_size = strings - at,
+				    .sh_entsize = sizeof(Elf64_Sym),
+				    .sh_link = 2 };
+	sections[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
+				    .sh_offset = strings,
+				    .sh_size = strings_size };
+	at = (strings + strings_size + 7) & ~(size_t)7;
+	memcpy(ret + at, sections, sizeof(sections));
+	memcpy(&header, ret, sizeof(header));
+	header.e_type = ET_EXEC;
+	header.e_shoff = at;
+	header.e_shentsize = sizeof(Elf64_Shdr);
+	header.e_shnum = 3;
+	header.e_shstrndx = 2;
+	memcpy(ret, &header, sizeof(header));
+	return at + sizeof(sections);
 }

@@ -117,6 +117,14 @@ void fake_tree_bytes(const struct fake_tree *tree, const void *data, size_t size
 	write_file(tree, whole, data, size);
 }
 
+char *fake_tree_path(const struct fake_tree *tree, const char *name)
+{
+	char *path = NULL;
+
+	assert_true(asprintf(&path, "%s/%s", tree->path, name) > 0);
+	return path;
+}
+
 void fake_tree_link(const struct fake_tree *tree, const char *target, const char *format, ...)
 {
 	char path[PATH_MAX];

@@ -27,6 +27,9 @@ void fake_tree_file(const struct fake_tree *tree, const char *text, const char *
 /** The same for bytes, which may be NULs. */
 void fake_tree_bytes(const struct fake_tree *tree, const void *data, size_t size, const char *path);
 
+/** The path of a file in it, to be freed. */
+char *fake_tree_path(const struct fake_tree *tree, const char *name);
+
 /** Make a symbolic link that says `target`. */
 void fake_tree_link(const struct fake_tree *tree, const char *target, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
