@@ -1,0 +1,102 @@
+#include "decode/label_list.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/flow_bench.h"
+
+/* Patches of two machines, which are told apart by their addresses alone. */
+
+struct fixture {
+	struct machines machines;
+	struct label_list list;
+	struct flow_patches patches;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	assert_true(bench_machines_new(&f->machines));
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	machines_free(&f->machines);
+	free(f);
+	return 0;
+}
+
+static void patch(struct fixture *f, const struct machine *machine, uint64_t site)
+{
+	f->patches.items[f->patches.count++] =
+		(struct flow_patch){ .machine = machine, .insn.site = site };
+}
+
+static void each_site_counts_once(void **state)
+{
+	struct fixture *f = *state;
+	const struct machine *host = f->machines.host, *guest = f->machines.guests[0];
+
+	patch(f, host, 30);
+	patch(f, host, 20);
+	patch(f, guest, 20);
+	patch(f, host, 30);
+	label_list_add(&f->list, &f->patches);
+	assert_int_equal(f->list.count, 3);
+	label_list_add(&f->list, &f->patches);
+	assert_int_equal(f->list.count, 3);
+	assert_ptr_equal(f->list.items[2].machine, guest);
+	assert_int_equal(f->list.items[2].ip, 20);
+	patch(f, guest, 10);
+	label_list_add(&f->list, &f->patches);
+	assert_int_equal(f->list.count, 4);
+}
+
+static void the_lowest_address_is_that_of_all(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(label_list_lowest(&f->list), 0);
+	patch(f, f->machines.host, 30);
+	label_list_add(&f->list, &f->patches);
+	assert_int_equal(label_list_lowest(&f->list), 30);
+	patch(f, f->machines.guests[0], 10);
+	patch(f, f->machines.host, 20);
+	label_list_add(&f->list, &f->patches);
+	assert_int_equal(label_list_lowest(&f->list), 10);
+}
+
+static void what_does_not_fit_is_not_counted(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint64_t site = 1; site <= LABEL_LIST_MAX + 10;) {
+		for (f->patches.count = 0; f->patches.count < FLOW_PATCHES - 1; site++)
+			patch(f, f->machines.host, site);
+		label_list_add(&f->list, &f->patches);
+	}
+	assert_int_equal(f->list.count, LABEL_LIST_MAX);
+	assert_int_equal(f->list.items[LABEL_LIST_MAX - 1].ip, LABEL_LIST_MAX);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_site_counts_once),
+		TEST(the_lowest_address_is_that_of_all),
+		TEST(what_does_not_fit_is_not_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
