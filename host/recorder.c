@@ -372,8 +372,9 @@ static int add_vcpu(struct recorder *recorder, const struct record_vcpu *new,
 	/* The list of targets may have moved in memory. */
 	recorder->plan.choice.tids = recorder->targets.tids.items;
 	recorder->plan.choice.tid_count = recorder->targets.tids.count;
-	if (r)
-		return r;
+	recorder->is_full |= r == -PTVM_END;
+	if (r || recorder->is_full)
+		return recorder->is_full ? 0 : r;
 	trace_vcpu(recorder, new);
 	r = tell_of_vcpu(recorder, new, error);
 	if (!r)
@@ -423,6 +424,8 @@ int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
 		r = recorder_json_end(recorder, ret_loss, error);
 	if (!r)
 		r = output_owner_give(recorder->directory.path, error);
+	if (!drained && recorder->is_full)
+		drained = -PTVM_END;
 	return drained ? drained : switched ? switched : r;
 }
 

@@ -253,6 +253,20 @@ static void vcpus_that_are_plugged_in_are_traced(void **state)
 	close_it();
 }
 
+/* The threads that drain have ended by themselves when one is plugged in. */
+static void one_that_comes_at_the_limit_does_not_hide_it(void **state)
+{
+	CHOOSE("-p", "106", "-m", "64K,64K", "--via", "none", "--max-size", "20K");
+	assert_int_equal(open_it(), 0);
+	assert_int_equal(recorder_switch(&bench.recorder, true, NULL), 0);
+	wait_for_end();
+	fake_tree_thread(&bench.tree, 106, NEW_TID, "CPU 1/KVM");
+	assert_int_equal(recorder_look(&bench.recorder, &bench.error), 0);
+	assert_int_equal(finish(), -PTVM_END);
+	close_it();
+	assert_int_equal(recording_repair(bench.data, NULL), 0);
+}
+
 static void one_that_ends_at_once_does_no_harm(void **state)
 {
 	CHOOSE("-p", "106", "-m", "64K,64K", "--via", "none");
@@ -302,6 +316,7 @@ int main(void)
 		TEST(a_full_disk_keeps_what_was_written),
 		TEST(a_recording_ends_at_its_limit),
 		TEST(vcpus_that_are_plugged_in_are_traced),
+		TEST(one_that_comes_at_the_limit_does_not_hide_it),
 		TEST(one_that_ends_at_once_does_no_harm),
 		TEST(snapshots_are_taken_when_asked_for),
 		TEST(nothing_is_kept_where_nothing_was_switched_on),
