@@ -112,5 +112,7 @@ int cmd_guest(int argc, char **argv, struct ptvm_error *error)
 	ways.list = args.via;
 	ways.target = (struct guest_target){ args.uri, args.domain, (pid_t)args.pid };
 	r = args.pid ? find_process(&args, &ways, error) : 0;
-	return r ? r : copy_loop_by_ways(&ways, copy_guest, &args, error);
+	if (!r)
+		r = copy_loop_by_ways(&ways, copy_guest, &args, error);
+	return r == -PTVM_END ? ptvm_fail(error, PTVM_SYSTEM, "interrupted") : r;
 }

@@ -94,10 +94,8 @@ int copy_loop_by_ways(const struct copy_ways *ways,
 		guest_way_next(&list, via);
 		why = (struct ptvm_error){ 0 };
 		r = copy_by(ways, via, copy, context, &why);
-		if (!r)
-			return 0;
-		if (r == -PTVM_END)
-			return ptvm_fail(error, PTVM_SYSTEM, "interrupted");
+		if (!r || r == -PTVM_END)
+			return r;
 		if (*list)
 			(void)fprintf(stderr, "ptvm %s: by %s: %s\n", ways->verb, via,
 				      ptvm_error_text(&why));

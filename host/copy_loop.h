@@ -34,7 +34,7 @@ int copy_loop_run(const struct guest_copy *copy,
  * Call `copy` with one way after the other, until it returns 0 or was interrupted. Failures are
  * told on standard error, but for the last.
  *
- * Returns 0, -PTVM_SYSTEM when it was interrupted, or the error of the last way.
+ * Returns 0, -PTVM_END when it was interrupted, or the error of the last way.
  */
 int copy_loop_by_ways(const struct copy_ways *ways,
 		      int (*copy)(void *context, struct guest_way *way, struct ptvm_error *error),

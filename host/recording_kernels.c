@@ -72,7 +72,7 @@ static int copy_host(const struct roots *roots, const struct copying *copying,
 		return r;
 	r = copy_through(copying, channel, error);
 	channel_free(channel);
-	return r == -PTVM_END ? ptvm_fail(error, PTVM_SYSTEM, "interrupted") : r;
+	return r;
 }
 
 /* NULL: there is none, or none is wanted. */
@@ -100,6 +100,21 @@ static int copy_guest(const struct record_options *options, const struct copying
 	return copy_loop_by_ways(&ways, copy_by_way, (void *)(uintptr_t)copying, error);
 }
 
+/* Copy a kernel, for the first time or again; where that fails, kernel->why says so. */
+static int copy_kernel(const struct roots *roots, const struct record_options *options,
+		       const struct copying *copying)
+{
+	struct recorded_kernel *kernel = copying->kernel;
+	struct ptvm_error error = { 0 };
+	int r = kernel->machine ? copy_guest(options, copying, &error)
+				: copy_host(roots, copying, &error);
+
+	if (r)
+		(void)snprintf(kernel->why, sizeof(kernel->why), "%s",
+			       r == -PTVM_END ? "interrupted" : ptvm_error_text(&error));
+	return r;
+}
+
 static void warn(const struct recorded_kernel *kernel, const char *what)
 {
 	(void)fprintf(stderr, "ptvm %s: the kernel of %s was not copied%s: %s\n", verb,
@@ -110,7 +125,7 @@ static void warn(const struct recorded_kernel *kernel, const char *what)
 static bool is_demanded(const struct record_options *options, const struct recorded_kernel *kernel,
 			int r)
 {
-	return r == -PTVM_NO_MEMORY ||
+	return r == -PTVM_NO_MEMORY || r == -PTVM_END ||
 	       (kernel->machine && options->via && ways_to(options, kernel->machine));
 }
 
@@ -118,18 +133,13 @@ static int copy_one(const struct roots *roots, const struct record_options *opti
 		    const struct copying *copying, struct ptvm_error *error)
 {
 	struct recorded_kernel *kernel = copying->kernel;
-	struct ptvm_error why = { 0 };
-	int r = kernel->machine ? copy_guest(options, copying, &why)
-				: copy_host(roots, copying, &why);
-	const bool is_interrupted = r && !strcmp(why.message, "interrupted");
+	int r = copy_kernel(roots, options, copying);
 
 	kernel->is_copied = !r;
-	if (!r)
-		return 0;
-	if (is_interrupted || is_demanded(options, kernel, r))
-		return ptvm_fail_as(error, &why, r);
-	(void)snprintf(kernel->why, sizeof(kernel->why), "%s", why.message);
-	if (!kernel->machine || !options->via)
+	if (r && is_demanded(options, kernel, r))
+		return ptvm_fail(error, r == -PTVM_END ? PTVM_SYSTEM : (enum ptvm_err) - r, "%s",
+				 kernel->why);
+	if (r && (!kernel->machine || !options->via))
 		warn(kernel, ""); /* otherwise it was not wanted */
 	return 0;
 }
@@ -166,18 +176,10 @@ void recording_kernels_copy_again(const struct roots *roots, const struct record
 				  struct recording_kernels *kernels)
 {
 	for (size_t i = 0; i < kernels->count; i++) {
-		struct recorded_kernel *kernel = &kernels->items[i];
-		const struct copying copying = { .kernel = kernel };
-		struct ptvm_error why = { 0 };
-		int r = 0;
+		const struct copying copying = { .kernel = &kernels->items[i] };
 
-		if (kernel->is_copied)
-			r = kernel->machine ? copy_guest(options, &copying, &why)
-					    : copy_host(roots, &copying, &why);
-		if (r) {
-			(void)snprintf(kernel->why, sizeof(kernel->why), "%s", why.message);
-			warn(kernel, " again");
-		}
+		if (kernels->items[i].is_copied && copy_kernel(roots, options, &copying))
+			warn(&kernels->items[i], " again");
 	}
 }
 

@@ -33,7 +33,8 @@ struct recording_kernels {
  * @recording  path of its directory
  * @targets    borrowed until recording_kernels_free(), which is due in any case
  *
- * Returns 0, -PTVM_NO_MEMORY, or an error of copy_loop_by_ways().
+ * Returns 0, -PTVM_NO_MEMORY, -PTVM_SYSTEM (also when it was interrupted), or an error of
+ * copy_loop_by_ways().
  */
 int recording_kernels_copy_guests(const struct record_options *options,
 				  const struct record_targets *targets, const char *recording,

@@ -292,6 +292,20 @@ def test_a_guest_can_be_a_process():
                 process.kill()
 
 
+def test_a_copy_that_is_interrupted_leaves_nothing_behind():
+    def interrupt():
+        """A signal that waits until it is taken."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with tempfile.TemporaryDirectory() as place:
+        (pathlib.Path(place) / "proc").mkdir()
+        (pathlib.Path(place) / "proc/modules").write_text("")
+        run = ptvm("guest", "--via", f"mount={place}", "-o", f"{place}/copy", preexec_fn=interrupt)
+        equal((run.returncode, run.stdout, run.stderr), (1, "", "ptvm guest: interrupted\n"))
+        equal(os.listdir(place), ["proc"])
+
+
 def test_a_guest_that_is_not_there_leaves_nothing():
     with tempfile.TemporaryDirectory() as place:
         run = ptvm("guest", "--via", f"mount={place}", "-o", f"{place}/copy")
