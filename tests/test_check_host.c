@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "host/check_guest.h"
 #include "host/check_host.h"
 #include "tests/fake_tree.h"
 
@@ -256,84 +255,6 @@ static void lockdown_is_a_warning(void **state)
 	assert_item(bench, "lockdown", CHECK_WARNING, "integrity");
 }
 
-static void a_guest_by_its_process_needs_no_libvirt(void **state)
-{
-	static const char arguments[] = "qemu\0-name\0guest=vm\0-accel\0kvm";
-	struct bench *bench = *state;
-	const struct check_guest guest = { .uri = "none:///", .pid = 500 };
-
-	fake_tree_process(&bench->tree, 500, "qemu-system-x86", arguments, sizeof(arguments));
-	fake_tree_thread(&bench->tree, 500, 501, "CPU 0/KVM");
-	fake_tree_link(&bench->tree, "anon_inode:kvm-vcpu:0", "proc/500/fd/9");
-	check_guest(&bench->tree.roots, &guest, &bench->list);
-	assert_int_equal(check_count(&bench->list, CHECK_BLOCKS), 0);
-	assert_string_equal(item(&bench->list, "process")->value, "500, qemu-system-x86");
-	assert_string_equal(item(&bench->list, "accelerator")->value, "KVM");
-	assert_string_equal(item(&bench->list, "vCPU threads")->value, "1: 0=501 (name)");
-	assert_string_equal(item(&bench->list, "TSC offsets")->value, "unknown");
-	assert_string_equal(item(&bench->list, "guest agent")->value, "no channel to one");
-	assert_string_equal(item(&bench->list, "guest memory")->value, "open to the host");
-}
-
-static void the_clocks_of_vcpus_are_told(void **state)
-{
-	static const char arguments[] = "qemu\0-accel\0kvm";
-	struct bench *bench = *state;
-	const struct check_guest guest = { .uri = "none:///", .pid = 500 };
-
-	fake_tree_process(&bench->tree, 500, "qemu-system-x86", arguments, sizeof(arguments));
-	fake_tree_thread(&bench->tree, 500, 501, "CPU 0/KVM");
-	fake_tree_thread(&bench->tree, 500, 502, "CPU 1/KVM");
-	fake_tree_file(&bench->tree, "-29000000000\n", "debugfs/kvm/500-9/vcpu0/tsc-offset");
-	fake_tree_file(&bench->tree, "7\n", "debugfs/kvm/500-9/vcpu1/tsc-offset");
-	fake_tree_file(&bench->tree, "253327379052953\n",
-		       "debugfs/kvm/500-9/vcpu1/tsc-scaling-ratio");
-	fake_tree_file(&bench->tree, "48\n", "debugfs/kvm/500-9/vcpu1/tsc-scaling-ratio-frac-bits");
-	check_guest(&bench->tree.roots, &guest, &bench->list);
-	assert_string_equal(item(&bench->list, "TSC offsets")->value,
-			    "0=-29000000000 1=7 (scaled)");
-}
-
-static void threads_that_are_missing_or_disputed_are_told(void **state)
-{
-	struct bench *bench = *state;
-	const struct check_guest guest = { .uri = "none:///", .pid = 500 };
-
-	fake_tree_process(&bench->tree, 500, "firecracker", "fc", 3);
-	fake_tree_link(&bench->tree, "anon_inode:kvm-vcpu:0", "proc/500/fd/9");
-	fake_tree_link(&bench->tree, "anon_inode:kvm-vcpu:1", "proc/500/fd/10");
-	check_guest(&bench->tree.roots, &guest, &bench->list);
-	assert_int_equal(item(&bench->list, "vCPU threads")->verdict, CHECK_BLOCKS);
-
-	memset(&bench->list, 0, sizeof(bench->list));
-	fake_tree_thread(&bench->tree, 500, 501, "fc_vcpu 0");
-	check_guest(&bench->tree.roots, &guest, &bench->list);
-	assert_string_equal(item(&bench->list, "vCPU threads")->value, "1 of 2: 0=501 (name)");
-
-	memset(&bench->list, 0, sizeof(bench->list));
-	fake_tree_thread(&bench->tree, 500, 502, "fc_vcpu 1");
-	fake_tree_file(&bench->tree, "502\n", "debugfs/kvm/500-9/vcpu0/pid");
-	check_guest(&bench->tree.roots, &guest, &bench->list);
-	assert_string_equal(item(&bench->list, "vCPU threads")->value,
-			    "2: 0=502 (debugfs) 1=502 (name); name disagrees");
-}
-
-static void a_guest_that_is_not_there_blocks(void **state)
-{
-	struct bench *bench = *state;
-	const struct check_guest by_pid = { .uri = "none:///", .pid = 4711 };
-	const struct check_guest by_name = { .uri = "none:///", .name = "vm" };
-
-	check_guest(&bench->tree.roots, &by_pid, &bench->list);
-	assert_string_equal(item(&bench->list, "process")->value, "there is no process 4711");
-	memset(&bench->list, 0, sizeof(bench->list));
-	check_guest(&bench->tree.roots, &by_name, &bench->list);
-	assert_int_equal(check_count(&bench->list, CHECK_BLOCKS), 2);
-	assert_string_equal(
-		item(&bench->list, "domain")->value,
-		"'vm' is not known to libvirt, and no process runs a machine called 'vm'");
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -351,10 +272,6 @@ int main(void)
 		TEST(symbols_without_addresses_are_a_warning),
 		TEST(data_of_a_cpu_at_zero_are_symbols_with_addresses),
 		TEST(lockdown_is_a_warning),
-		TEST(a_guest_by_its_process_needs_no_libvirt),
-		TEST(the_clocks_of_vcpus_are_told),
-		TEST(threads_that_are_missing_or_disputed_are_told),
-		TEST(a_guest_that_is_not_there_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
