@@ -84,6 +84,7 @@ static void libvirt_is_reached_or_not(void **state)
 	check_libvirt("test:///", &bench.list);
 	assert_item("libvirt", CHECK_OK, "fake, version 9.0.0, 1 running");
 	assert_string_equal(fake_libvirt.uri, "test:///");
+	assert_true(fake_libvirt.is_read_only);
 	memset(&bench.list, 0, sizeof(bench.list));
 	fake_libvirt.is_down = true;
 	check_libvirt(NULL, &bench.list);
@@ -137,6 +138,8 @@ static void a_machine_that_libvirt_does_not_know_is_found_too(void **state)
 	PROCESS("qemu\0-name\0mine\0-accel\0kvm");
 	look();
 	assert_item("domain", CHECK_OK, "mine, found without libvirt");
+	assert_item("process", CHECK_OK, "500, qemu-system-x86");
+	assert_true(fake_libvirt.is_read_only); /* whoever asks no agent needs no more */
 	fake_libvirt.is_down = true;
 	look();
 	assert_item("domain", CHECK_OK, "mine, found without libvirt");
@@ -192,6 +195,8 @@ static void an_emulator_blocks(void **state)
 	PROCESS("qemu\0-uuid\0" UUID "\0-accel\0tcg");
 	look();
 	assert_item("accelerator", CHECK_BLOCKS, "TCG, an emulator");
+	for (size_t i = 0; i < bench.list.count; i++)
+		assert_string_not_equal(bench.list.items[i].name, "TSC offsets"); /* of KVM */
 	PROCESS("qemu\0-uuid\0" UUID "\0-accel\0kvm");
 	look();
 	assert_item("accelerator", CHECK_OK, "KVM");
@@ -285,7 +290,8 @@ static void a_guest_that_is_not_there_blocks(void **state)
 	bench.guest = (struct check_guest){ .name = "other" };
 	fake_tree_process(&bench.tree, 1, "init", "init", sizeof("init"));
 	look();
-	assert_int_equal(check_count(&bench.list, CHECK_BLOCKS), 2);
+	assert_int_equal(bench.list.count, 2);
+	assert_item("process", CHECK_BLOCKS, "none found");
 	assert_item("domain", CHECK_BLOCKS,
 		    "'other' is not known to libvirt, and no process runs a machine called "
 		    "'other'");

@@ -227,6 +227,7 @@ static void a_libvirt_that_is_down_is_told(void **state)
 
 static void memory_is_where_the_monitor_says(void **state)
 {
+	fixture.target.pid = getpid();
 	assert_int_equal(open_way("memory"), 0);
 	assert_true(fixture.way.has_asked_monitor);
 	assert_reads("/proc/modules", "module_1 ");

@@ -14,6 +14,7 @@
 #include "correlate/offset_recorded.h"
 #include "host/recording_json.h"
 #include "tests/fake_tree.h"
+#include "tests/json_at.h"
 
 enum { VM = 500 };
 
@@ -65,43 +66,19 @@ static json_t *write_and_read(struct bench *bench)
 	return bench->read;
 }
 
-/* The value at a path of keys and, as digits, of places in arrays: "machines.0.pid". */
-static json_t *at(json_t *json, const char *path)
-{
-	char copy[128], *rest = copy, *step;
-
-	(void)snprintf(copy, sizeof(copy), "%s", path);
-	while ((step = strsep(&rest, ".")))
-		json = json_is_array(json) ? json_array_get(json, (size_t)atoi(step))
-					   : json_object_get(json, step);
-	return json;
-}
-
-static void assert_text(json_t *json, const char *path, const char *expected)
-{
-	assert_non_null(at(json, path));
-	assert_string_equal(json_string_value(at(json, path)), expected);
-}
-
-static void assert_number(json_t *json, const char *path, json_int_t expected)
-{
-	assert_true(json_is_integer(at(json, path)));
-	assert_int_equal(json_integer_value(at(json, path)), expected);
-}
-
 static void the_host_is_described(void **state)
 {
 	json_t *json = write_and_read(*state);
 
-	assert_number(json, "version", 1);
-	assert_text(json, "versions.ptvm", "0.1");
-	assert_text(json, "host.cpu.name", "A CPU");
-	assert_number(json, "host.cpu.model", 85);
-	assert_number(json, "host.pt_mode", 0);
-	assert_number(json, "host.pt_caps.mtc", 1);
-	assert_number(json, "host.pt_caps.psb_cyc", 0);
-	assert_number(json, "host.tsc_to_crystal.0", 294);
-	assert_int_equal(json_array_size(at(json, "machines")), 0);
+	assert_json_number(json, "version", 1);
+	assert_json_text(json, "versions.ptvm", "0.1");
+	assert_json_text(json, "host.cpu.name", "A CPU");
+	assert_json_number(json, "host.cpu.model", 85);
+	assert_json_number(json, "host.pt_mode", 0);
+	assert_json_number(json, "host.pt_caps.mtc", 1);
+	assert_json_number(json, "host.pt_caps.psb_cyc", 0);
+	assert_json_number(json, "host.tsc_to_crystal.0", 294);
+	assert_int_equal(json_array_size(json_at(json, "machines")), 0);
 }
 
 static void what_is_said_twice_is_one_entry(void **state)
@@ -118,19 +95,19 @@ static void what_is_said_twice_is_one_entry(void **state)
 	assert_int_equal(recording_json_machine(bench->json, &first), 0);
 	assert_int_equal(recording_json_machine(bench->json, &more), 0);
 	json = write_and_read(bench);
-	assert_text(json, "machines.0.vcpus.0.found_by", "debugfs, name");
+	assert_json_text(json, "machines.0.vcpus.0.found_by", "debugfs, name");
 	assert_int_equal(recording_json_vcpu(bench->json, VM, &plugged), 0);
 	assert_int_equal(recording_json_vcpu(bench->json, VM, &moved), 0);
 	json = write_and_read(bench);
-	assert_int_equal(json_array_size(at(json, "machines")), 1);
-	assert_int_equal(json_array_size(at(json, "machines.0.vcpus")), 2);
-	assert_number(json, "machines.0.pid", VM);
-	assert_text(json, "machines.0.name", "vm?");
-	assert_text(json, "machines.0.uuid", "u");
-	assert_text(json, "machines.0.vmm", "qemu-system-x86");
-	assert_number(json, "machines.0.vcpus.0.tid", 503);
-	assert_text(json, "machines.0.vcpus.0.against", "ioctl");
-	assert_number(json, "machines.0.vcpus.1.tid", 502);
+	assert_int_equal(json_array_size(json_at(json, "machines")), 1);
+	assert_int_equal(json_array_size(json_at(json, "machines.0.vcpus")), 2);
+	assert_json_number(json, "machines.0.pid", VM);
+	assert_json_text(json, "machines.0.name", "vm?");
+	assert_json_text(json, "machines.0.uuid", "u");
+	assert_json_text(json, "machines.0.vmm", "qemu-system-x86");
+	assert_json_number(json, "machines.0.vcpus.0.tid", 503);
+	assert_json_text(json, "machines.0.vcpus.0.against", "ioctl");
+	assert_json_number(json, "machines.0.vcpus.1.tid", 502);
 }
 
 static void correlate_reads_the_clocks(void **state)
@@ -149,9 +126,9 @@ static void correlate_reads_the_clocks(void **state)
 	for (size_t i = 0; i < 2; i++)
 		assert_int_equal(recording_json_clock(bench->json, VM, 3, &samples[i]), 0);
 	json = write_and_read(bench);
-	assert_text(json, "machines.0.vcpus.0.tsc.0.when", "start");
-	assert_text(json, "machines.0.vcpus.0.tsc.1.source", "debugfs");
-	assert_null(at(json, "machines.0.vcpus.0.tsc.1.time_ns"));
+	assert_json_text(json, "machines.0.vcpus.0.tsc.0.when", "start");
+	assert_json_text(json, "machines.0.vcpus.0.tsc.1.source", "debugfs");
+	assert_null(json_at(json, "machines.0.vcpus.0.tsc.1.time_ns"));
 	assert_int_equal(offsets_recorded_load(bench->path, &recorded, NULL), 0);
 	assert_int_equal(recorded.entries.count, 3);
 	found = &recorded.entries.items[1];
@@ -175,9 +152,9 @@ static void clocks_that_never_rest_are_cut_short_but_for_the_end(void **state)
 		assert_int_equal(recording_json_clock(bench->json, VM, 0, &sample), 0);
 	sample.moment = JSON_AT_END;
 	assert_int_equal(recording_json_clock(bench->json, VM, 0, &sample), 0);
-	json = at(write_and_read(bench), "machines.0.vcpus.0.tsc");
+	json = json_at(write_and_read(bench), "machines.0.vcpus.0.tsc");
 	assert_int_equal(json_array_size(json), RECORDING_JSON_SAMPLES + 1);
-	assert_text(json_array_get(json, RECORDING_JSON_SAMPLES), "when", "end");
+	assert_json_text(json_array_get(json, RECORDING_JSON_SAMPLES), "when", "end");
 }
 
 static void losses_are_summed_up(void **state)
@@ -190,13 +167,14 @@ static void losses_are_summed_up(void **state)
 		assert_int_equal(recording_json_loss(bench->json, VM, 2, &loss), 0);
 	assert_int_equal(recording_json_loss(bench->json, 0, 0, &loss), 0);
 	json = write_and_read(bench);
-	assert_number(json, "machines.0.vcpus.0.index", 2);
-	assert_number(json, "machines.0.vcpus.0.lost.times", RECORDING_JSON_LOSSES + 10);
-	assert_number(json, "machines.0.vcpus.0.lost.bytes", 100 * (RECORDING_JSON_LOSSES + 10));
-	assert_int_equal(json_array_size(at(json, "machines.0.vcpus.0.lost.each")),
+	assert_json_number(json, "machines.0.vcpus.0.index", 2);
+	assert_json_number(json, "machines.0.vcpus.0.lost.times", RECORDING_JSON_LOSSES + 10);
+	assert_json_number(json, "machines.0.vcpus.0.lost.bytes",
+			   100 * (RECORDING_JSON_LOSSES + 10));
+	assert_int_equal(json_array_size(json_at(json, "machines.0.vcpus.0.lost.each")),
 			 RECORDING_JSON_LOSSES);
-	assert_number(json, "lost.times", 1);
-	assert_number(json, "lost.each.0.time_ns", 7);
+	assert_json_number(json, "lost.times", 1);
+	assert_json_number(json, "lost.each.0.time_ns", 7);
 }
 
 static void a_kernel_that_was_not_copied_says_why(void **state)
@@ -207,8 +185,8 @@ static void a_kernel_that_was_not_copied_says_why(void **state)
 	assert_int_equal(recording_json_kernel(bench->json, 0, NULL, "no /proc/kcore"), 0);
 	assert_int_equal(recording_json_kernel(bench->json, VM, NULL, "no agent"), 0);
 	json = write_and_read(bench);
-	assert_text(json, "host.kernel.not_copied", "no /proc/kcore");
-	assert_text(json, "machines.0.kernel.not_copied", "no agent");
+	assert_json_text(json, "host.kernel.not_copied", "no /proc/kcore");
+	assert_json_text(json, "machines.0.kernel.not_copied", "no agent");
 }
 
 static void the_file_is_private_and_nothing_else_is_written(void **state)
