@@ -127,7 +127,8 @@ void insn_text(struct text *text, const struct insn *insn, const struct code_spa
 		disassemble(text, insn, space->bits, style->intel);
 }
 
-static void line_text(struct text *text, const struct block *block, const struct insn *insn,
+/* All that comes before the instruction itself. */
+static void head_text(struct text *text, const struct block *block, const struct insn *insn,
 		      const struct block_style *style)
 {
 	struct symbol_view view;
@@ -141,8 +142,6 @@ static void line_text(struct text *text, const struct block *block, const struct
 		view = address_symbol(block->space, insn->ip, block->from_ns);
 		symbol_text(text, &view, style->fields);
 	}
-	insn_text(text, insn, block->space, style);
-	text_putc(text, '\n');
 }
 
 static struct block_text *keep(const struct block *block, const struct text *text,
@@ -166,16 +165,26 @@ const struct block_text *block_lines(struct block *block, const struct block_sty
 				     struct arena *arena)
 {
 	uint32_t offsets[BLOCK_MAX_INSNS + 1];
+	uint32_t *insns;
 	struct text text = { 0 };
 
 	if (block->lines)
 		return block->lines;
-	for (unsigned i = 0; i < block->count; i++) {
+	insns = arena_alloc(arena, block->count * sizeof(*insns));
+	for (unsigned i = 0; insns && i < block->count; i++) {
+		const struct insn *insn = &block->insns[i];
+
 		offsets[i] = (uint32_t)text.size;
-		line_text(&text, block, &block->insns[i], style);
+		head_text(&text, block, insn, style);
+		insns[i] = (uint32_t)text.size;
+		insn_text(&text, insn, block->space, style);
+		text_putc(&text, '\n');
 	}
 	offsets[block->count] = (uint32_t)text.size;
-	block->lines = keep(block, &text, offsets, arena);
+	if (insns)
+		block->lines = keep(block, &text, offsets, arena);
+	if (block->lines)
+		block->lines->insns = insns;
 	text_free(&text);
 	return block->lines;
 }

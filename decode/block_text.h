@@ -18,7 +18,10 @@ struct block_style {
 
 struct block_text {
 	const char *lines; /* of all instructions, one after the other, each with its newline */
-	const uint32_t *offsets;           /* count + 1 of them, into lines */
+	const uint32_t *offsets; /* count + 1 of them, into lines */
+	/* Where in each line the instruction itself begins, behind its address; NULL where there
+	 * are only addresses. */
+	const uint32_t *insns;
 	const struct symbol_view *symbols; /* of each address; NULL where there are only lines */
 };
 

@@ -1,6 +1,5 @@
 #include "decode/print_line.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "decode/print_branch.h"
@@ -65,14 +64,23 @@ void print_take_ipc(const struct printer *printer, struct ipc_mark *mark, uint64
 
 void print_add_ipc(struct text *text, uint64_t insns, uint64_t cycles)
 {
-	char line[96];
-
 	if (!insns || !cycles)
 		return;
-	(void)snprintf(line, sizeof(line),
-		       " \t IPC: %" PRIu64 ".%02" PRIu64 " (%" PRIu64 "/%" PRIu64 ") ",
-		       insns / cycles, insns * 100 / cycles % 100, insns, cycles);
-	text_puts(text, line);
+	text_puts(text, " \t IPC: ");
+	text_dec(text, insns / cycles, 0, ' ');
+	text_putc(text, '.');
+	text_dec(text, insns * 100 / cycles % 100, 2, '0');
+	text_puts(text, " (");
+	text_dec(text, insns, 0, ' ');
+	text_putc(text, '/');
+	text_dec(text, cycles, 0, ' ');
+	text_puts(text, ") ");
+}
+
+static void add_part(struct printer *printer, const struct block_text *text, uint32_t from,
+		     uint32_t to)
+{
+	text_add(&printer->out, text->lines + from, to - from);
 }
 
 /* The lines of instructions, each behind the prefix. */
@@ -156,21 +164,52 @@ void print_bare_insn(struct printer *printer, uint64_t ip, uint32_t flags, uint6
 	text_putc(&printer->out, '\n');
 }
 
-void print_insn(struct printer *printer, const struct block *block, unsigned index, uint64_t period,
+/* What is prepared of an instruction up to its address holds, if nothing else is asked for and it
+ * is as ever. */
+static bool has_prepared_head(const struct printer *printer, const struct insn *insn,
+			      uint32_t flags)
+{
+	const struct print_config *config = printer->config;
+
+	return !config->full_insns &&
+	       (!(config->fields & FIELD_FLAGS) || flags == sample_flags_of(insn->class));
+}
+
+/* Where every instruction has a line, those of a block are prepared together. */
+static const struct block_text *prepared_lines(struct printer *printer, struct block *block)
+{
+	const struct print_config *config = printer->config;
+
+	return prints_every_insn(config)
+		       ? block_lines(block, &config->style, &printer->where.code->arena)
+		       : NULL;
+}
+
+void print_insn(struct printer *printer, struct block *block, unsigned index, uint64_t period,
 		uint32_t flags, uint64_t addr)
 {
 	const struct insn *insn = &block->insns[index];
-	uint32_t fields = printer->config->fields;
+	const struct block_text *text;
 	uint64_t insns, cycles;
 
 	if (!print_begin(printer))
 		return;
-	begin_insn(printer, period, flags, addr);
-	print_add_origin(printer, block->space, insn->ip);
-	if (fields & FIELD_IPC) {
+	text = prepared_lines(printer, block);
+	if (text && has_prepared_head(printer, insn, flags)) {
+		print_add_prefix(printer);
+		add_part(printer, text, text->offsets[index], text->insns[index]);
+	} else {
+		begin_insn(printer, period, flags, addr);
+		print_add_origin(printer, block->space, insn->ip);
+	}
+	if (printer->config->fields & FIELD_IPC) {
 		print_take_ipc(printer, &printer->insn_ipc, &insns, &cycles);
 		print_add_ipc(&printer->out, insns, cycles);
 	}
-	insn_text(&printer->out, insn, block->space, &printer->config->style);
-	text_putc(&printer->out, '\n');
+	if (text) {
+		add_part(printer, text, text->insns[index], text->offsets[index + 1]);
+	} else {
+		insn_text(&printer->out, insn, block->space, &printer->config->style);
+		text_putc(&printer->out, '\n');
+	}
 }

@@ -48,5 +48,5 @@ void print_bare_insn(struct printer *printer, uint64_t ip, uint32_t flags, uint6
  * @flags   enum sample_flag
  * @addr    where it goes if it is a branch, 0 unknown
  */
-void print_insn(struct printer *printer, const struct block *block, unsigned index, uint64_t period,
+void print_insn(struct printer *printer, struct block *block, unsigned index, uint64_t period,
 		uint32_t flags, uint64_t addr);

@@ -77,12 +77,6 @@ static bool is_approximate(const struct printer *printer)
 	return printer->config->itrace.approximate_ipc && printer->config->fields & FIELD_IPC;
 }
 
-static bool prints_every_insn(const struct print_config *config)
-{
-	return config->itrace.period_unit == PERIOD_INSNS ? config->itrace.period <= 1
-							  : !config->itrace.period;
-}
-
 static bool prints_branches(const struct print_config *config)
 {
 	return config->itrace.branches || follows_branches(config);
@@ -131,8 +125,7 @@ static uint64_t sample_due(struct printer *printer)
 }
 
 /* Instructions [from, to) of a block ran, one by one. */
-static void step_insns(struct printer *printer, const struct block *block, unsigned from,
-		       unsigned to)
+static void step_insns(struct printer *printer, struct block *block, unsigned from, unsigned to)
 {
 	uint32_t more = context_flags(printer, &printer->context);
 	bool every = prints_every_insn(printer->config);
@@ -180,8 +173,15 @@ static void print_known_branch(struct printer *printer, struct block *block, uns
 		print_branch_to(printer, insn->target);
 }
 
+static bool is_context(const struct printer *printer, const struct pt_context *context)
+{
+	return !memcmp(&printer->context, context, sizeof(*context));
+}
+
 static void set_context(struct printer *printer, struct pt_context context)
 {
+	if (is_context(printer, &context))
+		return;
 	printer->context = context;
 	printer->stale = printer->place_stale = true;
 }
@@ -206,10 +206,9 @@ static void print_waiting_insn(struct printer *printer, uint32_t flags, uint64_t
 static void print_waiting_branch(struct printer *printer)
 {
 	struct pt_context after = printer->context;
-	bool changed = memcmp(&after, &printer->branch_context, sizeof(after));
+	bool changed = !is_context(printer, &printer->branch_context);
 
-	if (changed)
-		set_context(printer, printer->branch_context);
+	set_context(printer, printer->branch_context);
 	print_known_branch(printer, printer->branch_block, printer->branch_index);
 	if (!changed)
 		return;

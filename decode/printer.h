@@ -51,6 +51,13 @@ struct print_config {
 	uint64_t segment_bytes; /* of trace that is decoded in one go; 0: what fits the output */
 };
 
+/** Whether each instruction that ran has a line. */
+static inline bool prints_every_insn(const struct print_config *config)
+{
+	return config->itrace.period_unit == PERIOD_INSNS ? config->itrace.period <= 1
+							  : !config->itrace.period;
+}
+
 /** Whether all branches must be followed, for the lines of others. */
 static inline bool follows_branches(const struct print_config *config)
 {

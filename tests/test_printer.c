@@ -226,6 +226,31 @@ static void cycles_belong_to_the_branches_before_which_they_are_told(void **stat
 		      "             1000\n");
 }
 
+/* Also where the instruction is one of many, or its flags are not those that it has as a rule. */
+static void cycles_of_an_instruction_stand_before_its_bytes(void **state)
+{
+	struct bench *bench = bench_new(FIELD_FLAGS | FIELD_IP | FIELD_INSN | FIELD_IPC, "i1i");
+	struct insn insns[2];
+	struct block block = loop_of(insns, INSN_JMP);
+	struct pt_context inside = host;
+
+	inside.in_tx = true;
+	insns[0].bytes = (const uint8_t *)"\xeb\2";
+	insns[1].bytes = (const uint8_t *)"\x74\xfa";
+	insns[0].length = insns[1].length = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		add_context(bench, i ? inside : host);
+		add(bench, FLOW_TIME, 100);
+		bench->batch.items[bench->batch.count - 1].count = 4;
+		add_block(bench, &block);
+	}
+	prints(bench,
+	       "  jmp                                1000 insn: eb 02\n"
+	       "  jcc                                1004 \t IPC: 0.50 (2/4)  insn: 74 fa\n"
+	       "  jmp               (x)              1000 insn: eb 02\n"
+	       "  jcc               (x)              1004 \t IPC: 0.50 (2/4)  insn: 74 fa\n");
+}
+
 static void the_time_of_a_packet_is_that_of_the_branch_it_tells(void **state)
 {
 	struct bench *bench = bench_new(FIELD_TIME | FIELD_IP, "b");
@@ -310,6 +335,7 @@ int main(void)
 		cmocka_unit_test(the_interrupt_flag_changes_by_a_branch_or_without),
 		cmocka_unit_test(transactions_begin_and_end),
 		cmocka_unit_test(cycles_belong_to_the_branches_before_which_they_are_told),
+		cmocka_unit_test(cycles_of_an_instruction_stand_before_its_bytes),
 		cmocka_unit_test(the_time_of_a_packet_is_that_of_the_branch_it_tells),
 		cmocka_unit_test(a_period_is_due_where_tracing_was_on_for_all_of_it),
 		cmocka_unit_test(a_gap_is_told_in_words_of_perf),
