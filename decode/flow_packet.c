@@ -285,7 +285,8 @@ static void take_timing(struct pt_flow *flow, const struct pt_packet *packet)
 	case PT_CBR: pt_clock_cbr(&flow->clock, (uint8_t)packet->payload); break;
 	case PT_CYC:
 		flow->cycles += packet->payload;
-		pt_clock_cyc(&flow->clock, packet->payload);
+		pt_segment_feed_cycles(&flow->clock, flow->segment.queue, position,
+				       packet->payload);
 		break;
 	default: break;
 	}

@@ -193,6 +193,17 @@ void pt_clock_mtc(struct pt_clock *clock, uint8_t payload)
 	move_to(clock, edge);
 }
 
+void pt_clock_long_cyc(struct pt_clock *clock, uint64_t cycles)
+{
+	unsigned __int128 sum = (unsigned __int128)clock->cycles + cycles;
+	uint64_t most = UINT64_MAX >> PT_CYC_SHIFT; /* ticks since the base */
+
+	if (clock->reference > clock->base && clock->reference - clock->base < most)
+		most = clock->reference - clock->base;
+	if (!clock->ratio || sum <= ((unsigned __int128)most << PT_CYC_SHIFT) / clock->ratio)
+		pt_clock_cyc(clock, cycles);
+}
+
 void pt_clock_cbr(struct pt_clock *clock, uint8_t payload)
 {
 	if (payload == clock->cbr && clock->ratio)

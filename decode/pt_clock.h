@@ -70,6 +70,13 @@ void pt_clock_doubt(struct pt_clock *clock);
 /** Ticks of the TSC in `ctc` ticks of the crystal; 0 where the ratio is not known. */
 uint64_t pt_ctc_to_tsc(const struct pt_config *config, int64_t ctc);
 
+/**
+ * A CYC packet with a count of any size: as pt_clock_cyc(), but nothing where time would be later
+ * than `reference` or than 64 bits can hold. Such a packet is damaged, and no time would ever be
+ * later.
+ */
+void pt_clock_long_cyc(struct pt_clock *clock, uint64_t cycles);
+
 /** CYC packets: on by `cycles`, which may be the sum of some in a row; costs a multiplication. */
 static inline void pt_clock_cyc(struct pt_clock *clock, uint64_t cycles)
 {

@@ -5,14 +5,32 @@
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
 
-void pt_segment_feed_clock(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,
-			   const struct pt_context *context, struct pt_tsc_group *group)
+static void set_reference(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position)
 {
 	const struct aux_span *span = pt_span_at(queue, position);
 
+	clock->reference = span ? span->reference : 0;
+}
+
+void pt_segment_feed_cycles(struct pt_clock *clock, const struct aux_queue *queue,
+			    uint64_t position, uint64_t cycles)
+{
+	enum { LONG = 1 << 20 }; /* seldom in a row: worth a closer look */
+
+	if (cycles < LONG) {
+		pt_clock_cyc(clock, cycles);
+		return;
+	}
+	set_reference(clock, queue, position);
+	pt_clock_long_cyc(clock, cycles);
+}
+
+void pt_segment_feed_clock(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,
+			   const struct pt_context *context, struct pt_tsc_group *group)
+{
 	group->guest = context->nr && !clock->config->guest_tsc_raw;
 	group->vmcs = context->vmcs;
-	clock->reference = span ? span->reference : 0;
+	set_reference(clock, queue, position);
 	pt_clock_tsc(clock, group);
 }
 
@@ -107,7 +125,10 @@ static void take_packet(struct pt_walk *walk, const struct pt_packet *packet)
 	switch (packet->kind) {
 	case PT_TSC: take_tsc(walk, packet); break;
 	case PT_MTC: pt_clock_mtc(&walk->clock, (uint8_t)packet->payload); break;
-	case PT_CYC: pt_clock_cyc(&walk->clock, packet->payload); break;
+	case PT_CYC:
+		pt_segment_feed_cycles(&walk->clock, walk->cursor.queue,
+				       pt_cursor_position(&walk->cursor), packet->payload);
+		break;
 	case PT_CBR: pt_clock_cbr(&walk->clock, (uint8_t)packet->payload); break;
 	case PT_OVF:
 		pt_clock_doubt(&walk->clock);

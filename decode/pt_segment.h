@@ -59,6 +59,10 @@ int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret);
  */
 void pt_walk_resume(struct pt_walk *walk, const struct pt_segment *segment);
 
+/** Feed a clock a CYC packet at `position` of `queue`, which bounds its time. */
+void pt_segment_feed_cycles(struct pt_clock *clock, const struct aux_queue *queue,
+			    uint64_t position, uint64_t cycles);
+
 /**
  * Feed a clock the TSC of a PSB+, or one that stands alone.
  *

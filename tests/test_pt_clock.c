@@ -224,6 +224,36 @@ static void without_tsc_packets_time_is_zero_and_known(void **state)
 	assert_int_equal(clock.now, 0);
 }
 
+static void a_count_that_leads_behind_the_end_of_tracing_is_left_out(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	pt_clock_cbr(&clock, 20);
+	clock.reference = START + 1000;
+	pt_clock_long_cyc(&clock, 400);
+	assert_int_equal(clock.now, START + 400);
+	pt_clock_long_cyc(&clock, 601);
+	assert_int_equal(clock.now, START + 400);
+	pt_clock_long_cyc(&clock, 600);
+	assert_int_equal(clock.now, START + 1000);
+}
+
+/* Where nobody knows when tracing ended. */
+static void a_count_that_no_time_can_hold_is_left_out(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	pt_clock_cbr(&clock, 20);
+	pt_clock_long_cyc(&clock, UINT64_MAX);
+	assert_int_equal(clock.now, START);
+	pt_clock_long_cyc(&clock, UINT64_C(1) << 60);
+	assert_int_equal(clock.now, START);
+	pt_clock_long_cyc(&clock, UINT64_C(1) << 43);
+	assert_int_equal(clock.now, START + (UINT64_C(1) << 43));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +273,8 @@ int main(void)
 		cmocka_unit_test(after_an_overflow_the_offset_is_better_than_the_crystal),
 		cmocka_unit_test(crystal_ticks_become_tsc_ticks),
 		cmocka_unit_test(without_tsc_packets_time_is_zero_and_known),
+		cmocka_unit_test(a_count_that_leads_behind_the_end_of_tracing_is_left_out),
+		cmocka_unit_test(a_count_that_no_time_can_hold_is_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

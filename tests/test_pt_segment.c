@@ -284,6 +284,25 @@ static void without_time_the_walk_leaps_from_context_to_context(void **state)
 	assert_false(leaps_over(flow, sizeof(flow), ENABLED | TIMED, 0));
 }
 
+/* One flipped bit in a CYC must not set the time of all that follows. */
+static void a_cyc_that_leads_behind_the_end_of_tracing_is_left_out(void **state)
+{
+	const struct pt_config with_cycles = { .tsc = true, .cyc = true, .max_nonturbo = 20 };
+	struct fixture *fixture = *state;
+
+	put_stretch(&fixture->bytes, 1000);
+	pt_put_value(&fixture->bytes, PT_CBR, 20);
+	pt_put_value(&fixture->bytes, PT_CYC, UINT64_C(1) << 40);
+	put_stretch(&fixture->bytes, 3000000);
+	put_stretch(&fixture->bytes, 3000100);
+	begin(fixture, &with_cycles);
+	fixture->bench.spans[0].reference = 4000000;
+	(void)next(fixture);
+	assert_int_equal(next(fixture)->clock.now, 1000);
+	assert_int_equal(next(fixture)->clock.now, 3000000);
+	assert_end(fixture);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -296,6 +315,7 @@ int main(void)
 		TEST(an_overflow_ends_a_transaction),
 		TEST(a_snapshot_begins_at_its_first_psb),
 		TEST(an_empty_queue_has_an_empty_segment),
+		TEST(a_cyc_that_leads_behind_the_end_of_tracing_is_left_out),
 		cmocka_unit_test(without_time_the_walk_leaps_from_context_to_context),
 	};
 
