@@ -1,6 +1,5 @@
 #include "guest/channel_mount.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/fake_tree.h"
+#include "tests/open_files.h"
 
 static struct fake_tree tree;
 static struct channel *channel;
@@ -155,18 +155,6 @@ static void a_file_that_we_may_not_read_is_told(void **state)
 	assert_int_equal(chmod(path, 0), 0);
 	assert_int_equal(channel_open(channel, "/proc/digits", &error), -PTVM_SYSTEM);
 	assert_string_equal(error.message, "/proc/digits: Permission denied");
-}
-
-static size_t open_files(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	size_t count = 0;
-
-	assert_non_null(directory);
-	while (readdir(directory))
-		count++;
-	assert_int_equal(closedir(directory), 0);
-	return count;
 }
 
 /* A guest may have hundreds of modules. */

@@ -131,10 +131,10 @@ static void each_page_may_be_alone(void **state)
 
 static void pages_that_nobody_touched_are_not_read(void **state)
 {
-	put_info(FIRST + 1, 0x1000);
+	put_info(FIRST, 0x1000);
 	put_info(FIRST + 2, 0x2000);
 	put_info(FIRST + 3, 0x3000);
-	fixture.pagemap[FIRST + 1] = 0;
+	fixture.pagemap[FIRST] = 0;
 	fixture.pagemap[FIRST + 2] = swapped;
 	fixture.pagemap[FIRST + 3] = file_page;
 	FINDS(0x2000);
@@ -160,6 +160,18 @@ static void without_a_pagemap_all_pages_are_read(void **state)
 	put_info(FIRST + 1, 0x1000);
 	fixture.pagemap[FIRST + 1] = 0;
 	assert_int_equal(vmcoreinfo_search(&fixture.tree.roots, PID + 1, fixture.memory,
+					   &fixture.mappings, &fixture.found, NULL),
+			 0);
+	assert_int_equal(fixture.found.count, 1);
+}
+
+static void so_are_those_that_it_does_not_tell_of(void **state)
+{
+	put_info(FIRST + 1, 0x1000);
+	fixture.pagemap[FIRST + 1] = 0;
+	fake_tree_bytes(&fixture.tree, fixture.pagemap, (FIRST + 2) * sizeof(fixture.pagemap[0]),
+			"proc/7/pagemap");
+	assert_int_equal(vmcoreinfo_search(&fixture.tree.roots, PID, fixture.memory,
 					   &fixture.mappings, &fixture.found, NULL),
 			 0);
 	assert_int_equal(fixture.found.count, 1);
@@ -224,6 +236,7 @@ int main(void)
 		TEST(pages_that_nobody_touched_are_not_read),
 		TEST(those_of_a_file_are_where_nothing_else_is_found),
 		TEST(without_a_pagemap_all_pages_are_read),
+		TEST(so_are_those_that_it_does_not_tell_of),
 		TEST(one_that_is_there_twice_counts_once),
 		TEST(text_that_leads_nowhere_is_none),
 		TEST(anybody_in_the_guest_may_write_hundreds),

@@ -1,0 +1,203 @@
+#include "host/record.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "host/record_options.h"
+#include "host/recording_repair.h"
+#include "tests/fake_machine.h"
+#include "tests/open_files.h"
+#include "tests/said.h"
+
+static struct bench {
+	struct fake_tree tree;
+	struct fake_machine machine;
+	struct record_options options;
+	struct ptvm_error error;
+	struct said said;
+	sigset_t mask;
+	size_t files; /* open before */
+	char output[100], data[120];
+} bench;
+
+static int set_up(void **state)
+{
+	const char *sample = getenv("PTVM_SAMPLE");
+
+	memset(&bench, 0, sizeof(bench));
+	assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &bench.mask), 0);
+	fake_tree_init(&bench.tree);
+	assert_int_equal(
+		fake_machine_init(&bench.machine, sample ? sample : "examples/vm-small", NULL), 0);
+	fake_past_tree(&bench.machine.past, &bench.tree);
+	(void)snprintf(bench.output, sizeof(bench.output), "%s/rec", bench.tree.path);
+	(void)snprintf(bench.data, sizeof(bench.data), "%s/data", bench.output);
+	bench.machine.step = 20;
+	bench.files = open_files();
+	return 0;
+}
+
+/* Nothing stays open, however it went. */
+static int tear_down(void **state)
+{
+	const struct timespec now = { 0 };
+	sigset_t all;
+
+	assert_int_equal(open_files(), bench.files);
+	assert_int_equal(fake_machine_open_count(&bench.machine), 0);
+	assert_int_equal(bench.machine.mapped, 0);
+	(void)sigfillset(&all);
+	while (sigtimedwait(&all, NULL, &now) > 0)
+		;
+	(void)signal(SIGPIPE, SIG_DFL);
+	record_options_free(&bench.options);
+	fake_machine_deinit(&bench.machine);
+	fake_tree_deinit(&bench.tree);
+	return sigprocmask(SIG_SETMASK, &bench.mask, NULL);
+}
+
+/* By a command line, which ends with NULL. */
+static int record_by(const char *const *words)
+{
+	static char copies[16][200], *argv[16];
+	int argc = 0, r;
+
+	for (; words[argc]; argc++) {
+		(void)snprintf(copies[argc], sizeof(copies[argc]), "%s", words[argc]);
+		argv[argc] = copies[argc];
+	}
+	argv[argc] = NULL;
+	assert_int_equal(record_options_parse(argc, argv, &bench.options, NULL), 0);
+	bench.options.output = bench.output;
+	said_begin(&bench.said);
+	r = record(&bench.tree.roots, &bench.machine.table, &bench.options, argc, argv,
+		   &bench.error);
+	(void)said_end(&bench.said);
+	return r;
+}
+
+#define RECORD(...)                                                                                \
+	record_by((const char *const[]){ "record", "-m", "64K,64K", "--via", "none", __VA_ARGS__,  \
+					 NULL })
+
+static void assert_is_kept(void)
+{
+	assert_int_equal(recording_repair(bench.data, NULL), 0);
+}
+
+static void assert_nothing_is_left(void)
+{
+	assert_int_equal(access(bench.output, F_OK), -1);
+}
+
+static void a_signal_ends_a_recording_well(void **state)
+{
+	bench.machine.signal = SIGINT;
+	assert_int_equal(RECORD("-p", "106"), 0);
+	assert_is_kept();
+	assert_non_null(strstr(bench.said.text, bench.output));
+}
+
+static void the_status_of_the_command_is_that_of_the_recording(void **state)
+{
+	assert_int_equal(RECORD("-p", "106", "--", "sh", "-c", "exit 7"), 7);
+	assert_is_kept();
+	bench.error = (struct ptvm_error){ 0 };
+	record_options_free(&bench.options);
+	assert_int_equal(RECORD("-p", "106", "--", "true"), 0);
+}
+
+static void a_recording_that_is_full_is_a_good_one(void **state)
+{
+	assert_int_equal(RECORD("-t", "113", "--max-size", "20K"), 0);
+	assert_is_kept();
+	assert_string_equal(bench.error.message, "");
+}
+
+static void a_guest_that_is_not_there_leaves_nothing(void **state)
+{
+	assert_int_equal(RECORD("-p", "4711"), -PTVM_NOT_FOUND);
+	assert_string_equal(bench.error.message, "there is no process 4711");
+	assert_nothing_is_left();
+	assert_string_equal(bench.said.text, "");
+}
+
+static void a_command_that_is_not_there_leaves_nothing(void **state)
+{
+	assert_true(RECORD("-p", "106", "--", "/nonexistent/command") < 0);
+	assert_non_null(strstr(bench.error.message, "/nonexistent/command"));
+	assert_nothing_is_left();
+}
+
+static void a_fifo_that_is_not_there_leaves_nothing(void **state)
+{
+	assert_true(RECORD("-p", "106", "--control", "fifo:/nonexistent/fifo") < 0);
+	assert_non_null(strstr(bench.error.message, "/nonexistent/fifo"));
+	assert_nothing_is_left();
+}
+
+static void a_kernel_that_refuses_leaves_nothing(void **state)
+{
+	bench.machine.fail_at = 20;
+	bench.machine.fail_errno = EPERM;
+	assert_int_equal(RECORD("-p", "106"), -PTVM_SYSTEM);
+	assert_nothing_is_left();
+}
+
+static void an_emulated_guest_is_a_warning(void **state)
+{
+	static const char warning[] = "is emulated (TCG): the trace will show the emulator, not "
+				      "the guest\n";
+
+	assert_int_equal(RECORD("-p", "106", "--", "true"), 0);
+	assert_null(strstr(bench.said.text, warning));
+	record_options_free(&bench.options);
+	fake_tree_thread(&bench.tree, 106, 226, "CPU 7/TCG");
+	assert_int_equal(RECORD("-p", "106", "--", "true"), 0);
+	assert_non_null(strstr(bench.said.text, warning));
+}
+
+/* Each thread has an event on each CPU; and who piped our messages may have gone. */
+static void the_process_is_prepared(void **state)
+{
+	struct rlimit limit, before;
+	struct sigaction action;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = (struct rlimit){ 100, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(RECORD("-p", "106", "--", "true"), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(limit.rlim_cur, before.rlim_max);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(sigaction(SIGPIPE, NULL, &action), 0);
+	assert_ptr_equal(action.sa_handler, SIG_IGN);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_signal_ends_a_recording_well),
+		TEST(the_status_of_the_command_is_that_of_the_recording),
+		TEST(a_recording_that_is_full_is_a_good_one),
+		TEST(a_guest_that_is_not_there_leaves_nothing),
+		TEST(a_command_that_is_not_there_leaves_nothing),
+		TEST(a_fifo_that_is_not_there_leaves_nothing),
+		TEST(a_kernel_that_refuses_leaves_nothing),
+		TEST(an_emulated_guest_is_a_warning),
+		TEST(the_process_is_prepared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
