@@ -1,4 +1,5 @@
-/* What each packet means for a flow. Internal to the flow. */
+/* What each packet means for a flow: the part of pt_flow that reads packets. Internal to the flow.
+ */
 #pragma once
 
 #include "decode/flow_step.h"
