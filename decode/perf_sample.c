@@ -7,7 +7,9 @@
 #include "decode/base/error.h"
 
 enum { READ_ENABLED = 1, READ_RUNNING = 2, READ_ID = 4, READ_GROUP = 8, READ_LOST = 16 };
-enum { BRANCH_HW_INDEX = 1 << 17 };
+
+/* Bits of branch_sample_type; the second one is Linux 6.8's. */
+enum { BRANCH_HW_INDEX = 1 << 17, BRANCH_COUNTERS = 1 << 19 };
 
 /* A place in the row; once a field did not fit, everything reads as 0. */
 struct cursor {
@@ -67,10 +69,14 @@ static struct bytes take_raw(struct cursor *c)
 static struct bytes take_branches(struct cursor *c, uint64_t branch_type)
 {
 	uint64_t count = take_u64(c);
+	struct bytes branches;
 
 	if (branch_type & BRANCH_HW_INDEX)
 		(void)take_u64(c);
-	return take_items(c, count, 24);
+	branches = take_items(c, count, 24);
+	if (branch_type & BRANCH_COUNTERS)
+		(void)take_items(c, count, 8);
+	return branches;
 }
 
 static void skip_registers(struct cursor *c, uint64_t mask)

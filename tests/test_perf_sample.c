@@ -224,6 +224,26 @@ static void branches_may_have_an_index_before_them(void **state)
 	}
 }
 
+/* A counter for each of them. */
+static void branches_may_have_counters_behind_them(void **state)
+{
+	struct perf_event event = event_of(PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_AUX);
+	struct perf_sample sample;
+	struct body body = { 0 };
+
+	event.branch_sample_type = 1 << 19;
+	add(&body, 2);
+	for (uint64_t i = 0; i < 2 * 3 + 2; i++)
+		add(&body, 0x10 + i);
+	add(&body, 8);
+	add(&body, 0xabc);
+	assert_int_equal(perf_sample_read(&event, all(&body), &sample), 0);
+	assert_int_equal(sample.branches.size, 48);
+	assert_int_equal(sample.aux.size, 8);
+	assert_int_equal(load_le(sample.aux.data, 8), 0xabc);
+	drop(&body);
+}
+
 /* WEIGHT and WEIGHT_STRUCT are two readings of one word. */
 static void each_field_behind_is_one_word(void **state)
 {
@@ -544,6 +564,7 @@ int main(void)
 		cmocka_unit_test(a_stack_is_followed_by_its_true_size),
 		cmocka_unit_test(raw_data_end_where_their_size_says),
 		cmocka_unit_test(branches_may_have_an_index_before_them),
+		cmocka_unit_test(branches_may_have_counters_behind_them),
 		cmocka_unit_test(each_field_behind_is_one_word),
 		cmocka_unit_test(the_interrupts_registers_lie_between_the_words),
 		cmocka_unit_test(a_sample_of_everything_is_read_to_its_end),
