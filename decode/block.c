@@ -99,6 +99,7 @@ struct draft {
 	struct insn insns[BLOCK_MAX_INSNS];
 	uint64_t pushes[BLOCK_MAX_INSNS];
 	unsigned count, push_count;
+	bool straight;
 	uint64_t from_ns, to_ns;
 	struct code_view view; /* where the last instruction is, from view_ip */
 	uint64_t view_ip;
@@ -109,6 +110,7 @@ static void draft_begin(struct draft *draft, const struct code_space *space, uin
 			uint64_t to_ns)
 {
 	draft->count = draft->push_count = 0;
+	draft->straight = true;
 	draft->from_ns = from_ns;
 	draft->to_ns = to_ns;
 	draft->view = space->view;
@@ -227,8 +229,10 @@ static enum block_end gather(struct code *code, struct code_space *space, uint64
 		if (insn->class != INSN_PLAIN) {
 			note_push(draft, insn);
 			end = end_of(insn);
-			if (goes_to_target(insn))
+			if (goes_to_target(insn)) {
 				ip = insn->target;
+				draft->straight = false;
+			}
 		}
 		*next = ip;
 		/* the other half of the address space is another space's */
@@ -252,6 +256,7 @@ static struct block *store(struct code *code, const struct draft *draft)
 	block->pushes = pushes;
 	block->count = (uint16_t)draft->count;
 	block->push_count = (uint16_t)draft->push_count;
+	block->straight = draft->straight;
 	block->from_ns = draft->from_ns;
 	block->to_ns = draft->to_ns;
 	block->timed = draft->from_ns != 0 || draft->to_ns != UINT64_MAX;
@@ -406,6 +411,7 @@ struct block *block_variant(struct code *code, struct block *block, unsigned ind
 	last = &draft.insns[index];
 	if (!patch_insn(code, last, bytes, size))
 		return NULL;
+	draft.straight = block->straight && !goes_to_target(last);
 	for (unsigned i = 0; i <= index; i++)
 		note_push(&draft, &draft.insns[i]);
 	variant = store(code, &draft);

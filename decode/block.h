@@ -48,6 +48,7 @@ struct block {
 	struct block_text *lines, *addresses; /* block_text.h: prepared for printing */
 	struct code_space *space;
 	struct block *variants; /* up to an instruction that was found changed */
+	bool straight;          /* no direct jump or call is in it */
 };
 
 /** Code of one address space in one mode: the kernel of a machine, or one of its processes. */

@@ -161,15 +161,13 @@ static struct block_text *keep(const struct block *block, const struct text *tex
 	return result;
 }
 
-const struct block_text *block_lines(struct block *block, const struct block_style *style,
-				     struct arena *arena)
+const struct block_text *block_make_lines(struct block *block, const struct block_style *style,
+					  struct arena *arena)
 {
 	uint32_t offsets[BLOCK_MAX_INSNS + 1];
 	uint32_t *insns;
 	struct text text = { 0 };
 
-	if (block->lines)
-		return block->lines;
 	insns = arena_alloc(arena, block->count * sizeof(*insns));
 	for (unsigned i = 0; insns && i < block->count; i++) {
 		const struct insn *insn = &block->insns[i];
@@ -189,15 +187,13 @@ const struct block_text *block_lines(struct block *block, const struct block_sty
 	return block->lines;
 }
 
-const struct block_text *block_addresses(struct block *block, const struct block_style *style,
-					 struct arena *arena)
+const struct block_text *block_make_addresses(struct block *block, const struct block_style *style,
+					      struct arena *arena)
 {
 	uint32_t offsets[BLOCK_MAX_INSNS + 1];
 	struct symbol_view *symbols;
 	struct text text = { 0 };
 
-	if (block->addresses)
-		return block->addresses;
 	symbols = arena_alloc(arena, block->count * sizeof(*symbols) + 1);
 	for (unsigned i = 0; symbols && i < block->count; i++) {
 		offsets[i] = (uint32_t)text.size;

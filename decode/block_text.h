@@ -35,13 +35,25 @@ void symbol_text(struct text *text, const struct symbol_view *view, uint32_t fie
 void insn_text(struct text *text, const struct insn *insn, const struct code_space *space,
 	       const struct block_style *style);
 
-/**
- * The prepared lines of a block; made at the first call, kept in `arena`, that of the
- * blocks themselves. NULL when memory is out.
- */
-const struct block_text *block_lines(struct block *block, const struct block_style *style,
-				     struct arena *arena);
+/** Prepare the lines of a block; kept in `arena`, that of the blocks themselves. NULL when memory
+ * is out. */
+const struct block_text *block_make_lines(struct block *block, const struct block_style *style,
+					  struct arena *arena);
 
 /** The same with only the address of each instruction ("ip sym+off (dso)"), without newline. */
-const struct block_text *block_addresses(struct block *block, const struct block_style *style,
-					 struct arena *arena);
+const struct block_text *block_make_addresses(struct block *block, const struct block_style *style,
+					      struct arena *arena);
+
+/** The prepared lines of a block, made at the first call; as block_make_lines(). */
+static inline const struct block_text *
+block_lines(struct block *block, const struct block_style *style, struct arena *arena)
+{
+	return block->lines ? block->lines : block_make_lines(block, style, arena);
+}
+
+/** Its prepared addresses; as block_make_addresses(). */
+static inline const struct block_text *
+block_addresses(struct block *block, const struct block_style *style, struct arena *arena)
+{
+	return block->addresses ? block->addresses : block_make_addresses(block, style, arena);
+}

@@ -205,7 +205,8 @@ static void end(struct printer *printer, const struct branch_place *to)
 		add_place(printer, to);
 	}
 	print_add_ipc(&printer->out, line->ipc_insns, line->ipc_cycles);
-	add_insn(printer);
+	if (fields & (FIELD_INSN | FIELD_INSNLEN | FIELD_DISASM))
+		add_insn(printer);
 	text_putc(&printer->out, '\n');
 }
 

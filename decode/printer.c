@@ -45,6 +45,13 @@ static bool wants_origins(const struct print_config *config)
 	       !config->timeless;
 }
 
+/* Do all instructions have a line, and nothing is in them that only the moment tells? */
+static bool is_plain(const struct print_config *config)
+{
+	return config->itrace.instructions && prints_every_insn(config) && !config->full_insns &&
+	       !config->itrace.skip && !(config->fields & (FIELD_IPC | FIELD_FLAGS));
+}
+
 void printer_init(struct printer *printer, const struct print_config *config,
 		  const struct aux_queue *queue, const struct flow_code *where)
 {
@@ -53,6 +60,8 @@ void printer_init(struct printer *printer, const struct print_config *config,
 	printer->pid = queue->pid;
 	printer->tid = queue->tid;
 	printer->stale = printer->place_stale = true;
+	printer->branches = config->itrace.branches || follows_branches(config);
+	printer->plain = !printer->branches && is_plain(config);
 	printer->skip = config->itrace.skip;
 	printer->until_sample = config->itrace.period;
 	printer->period_ticks = period_ticks(config);
@@ -75,11 +84,6 @@ void printer_free(struct printer *printer)
 static bool is_approximate(const struct printer *printer)
 {
 	return printer->config->itrace.approximate_ipc && printer->config->fields & FIELD_IPC;
-}
-
-static bool prints_branches(const struct print_config *config)
-{
-	return config->itrace.branches || follows_branches(config);
 }
 
 /* The flags that every instruction has at present. */
@@ -143,21 +147,28 @@ static void step_insns(struct printer *printer, struct block *block, unsigned fr
 	printer->ipc_now = false;
 }
 
-/* Instructions [from, to) of a block ran; branches among them went to their targets. */
-static void take_insns(struct printer *printer, struct block *block, unsigned from, unsigned to)
+static void tell_insns(struct printer *printer, struct block *block, unsigned from, unsigned to)
 {
 	const struct print_config *config = printer->config;
 
-	if (!config->itrace.instructions || from >= to) {
-		printer->insns += to - from;
-	} else if (!prints_every_insn(config) || config->full_insns || printer->skip ||
-		   is_approximate(printer) ||
-		   (config->fields & FIELD_FLAGS && context_flags(printer, &printer->context))) {
+	if (!prints_every_insn(config) || config->full_insns || printer->skip ||
+	    is_approximate(printer) ||
+	    (config->fields & FIELD_FLAGS && context_flags(printer, &printer->context))) {
 		step_insns(printer, block, from, to);
 	} else {
 		print_lines(printer, block, from, to);
 		printer->insns += to - from;
 	}
+}
+
+/* Instructions [from, to) of a block ran; branches among them went to their targets. */
+static inline void take_insns(struct printer *printer, struct block *block, unsigned from,
+			      unsigned to)
+{
+	if (printer->config->itrace.instructions && from < to)
+		tell_insns(printer, block, from, to);
+	else
+		printer->insns += to - from;
 }
 
 static void print_known_branch(struct printer *printer, struct block *block, unsigned index)
@@ -230,7 +241,7 @@ static void finish_branch(struct printer *printer, uint64_t ip, uint32_t more_fl
 		toggle_flag(printer) | more_flags;
 	print_waiting_insn(printer, flags, ip);
 	printer->branch_block = NULL;
-	if (!prints_branches(printer->config))
+	if (!printer->branches)
 		return;
 	printer->ipc_now = printer->branch_due;
 	if (ip && printer->branch_context.nr != printer->context.nr) {
@@ -256,7 +267,7 @@ static void settle_branch(struct printer *printer)
 				   context_flags(printer, &printer->branch_context),
 			   insn->target);
 	printer->ipc_now = printer->branch_due;
-	if (insn->target && prints_branches(printer->config))
+	if (insn->target && printer->branches)
 		print_waiting_branch(printer);
 	printer->ipc_now = false;
 	printer->branch_block = NULL;
@@ -268,7 +279,15 @@ static bool has_full_branches(const struct print_config *config)
 	return config->full_insns || config->fields & FIELD_IPC;
 }
 
-/* The last instruction of those that ran, when it is a branch: what it did comes next. */
+/* What the branch did comes next. */
+static void keep_branch(struct printer *printer, struct block *block, unsigned index)
+{
+	printer->branch_block = block;
+	printer->branch_index = index;
+	printer->branch_context = printer->context;
+}
+
+/* The last instruction of those that ran, when it is a branch. */
 static void wait_for_branch(struct printer *printer, struct block *block, unsigned index)
 {
 	const struct print_config *config = printer->config;
@@ -282,9 +301,7 @@ static void wait_for_branch(struct printer *printer, struct block *block, unsign
 		take_insns(printer, block, index, index + 1);
 		printer->branch_period = 0;
 	}
-	printer->branch_block = block;
-	printer->branch_index = index;
-	printer->branch_context = printer->context;
+	keep_branch(printer, block, index);
 }
 
 /* A conditional branch that was not taken: an instruction, but no branch. */
@@ -312,7 +329,7 @@ static void take_known(struct printer *printer, struct block *block, unsigned co
 {
 	unsigned from = 0;
 
-	if (prints_branches(printer->config)) {
+	if (printer->branches && !block->straight) {
 		for (unsigned i = 0; i < count; i++) {
 			if (block->insns[i].class == INSN_PLAIN)
 				continue;
@@ -349,12 +366,45 @@ static void settle_time(struct printer *printer)
 	printer->stale = true;
 }
 
+/* All that ran of a block, one part of it at the time before and the branch at its end at the one
+ * that a packet told. */
+static void take_parts(struct printer *printer, const struct flow_item *item, bool settles)
+{
+	struct block *block = item->block;
+	unsigned last = item->count - 1;
+	bool decided = is_decided(item);
+
+	take_known(printer, block, last);
+	if (settles)
+		settle_time(printer);
+	printer->branch_due = is_approximate(printer) || (printer->cycles_due && decided);
+	/* later branches of the same packet ran at some time after these cycles */
+	if (decided)
+		printer->cycles_due = false;
+	if (block->insns[last].class != INSN_JCC || item->flags & FLOW_TAKEN)
+		wait_for_branch(printer, block, last);
+	else
+		pass_condition(printer, block, last);
+}
+
+/* The same in one go, where there is nothing to tell them apart. */
+static void take_whole(struct printer *printer, const struct flow_item *item)
+{
+	struct block *block = item->block;
+	unsigned last = item->count - 1;
+
+	print_lines(printer, block, 0, item->count);
+	printer->insns += item->count;
+	printer->branch_period = 0;
+	if (block->insns[last].class != INSN_JCC || item->flags & FLOW_TAKEN)
+		keep_branch(printer, block, last);
+}
+
 static void take_block(struct printer *printer, const struct flow_item *item,
 		       const struct flow_item *next)
 {
 	struct block *block = item->block;
-	bool taken = item->flags & FLOW_TAKEN, decided = is_decided(item);
-	unsigned last = item->count - 1;
+	bool settles = is_decided(item) || (next && next->kind == FLOW_END);
 
 	settle_branch(printer);
 	printer->space = block->space;
@@ -364,22 +414,14 @@ static void take_block(struct printer *printer, const struct flow_item *item,
 		return;
 	if (block->ip == printer->where.code->switch_ip && !printer->context.nr)
 		prefix_switch(printer);
-	if (block->insns[last].class == INSN_PLAIN) {
+	if (block->insns[item->count - 1].class == INSN_PLAIN)
 		take_known(printer, block, item->count);
-		return;
-	}
-	take_known(printer, block, last);
-	if (decided || (next && next->kind == FLOW_END))
-		settle_time(printer);
-	printer->branch_due = is_approximate(printer) || (printer->cycles_due && decided);
-	/* later branches of the same packet ran at some time after these cycles */
-	if (decided)
-		printer->cycles_due = false;
-	if (block->insns[last].class != INSN_JCC || taken)
-		wait_for_branch(printer, block, last);
+	else if (printer->plain && (!settles || printer->told_ns == printer->time_ns))
+		take_whole(printer, item);
 	else
-		pass_condition(printer, block, last);
-	if (taken && block->end == BLOCK_CONDITIONAL && item->count == block->count)
+		take_parts(printer, item, settles);
+	if (item->flags & FLOW_TAKEN && block->end == BLOCK_CONDITIONAL &&
+	    item->count == block->count)
 		printer->ip = block->target;
 }
 
@@ -400,7 +442,7 @@ static void print_other_branch(struct printer *printer, uint64_t from, uint32_t 
 {
 	const struct pt_context *before = &printer->branch_context;
 
-	if (!prints_branches(printer->config))
+	if (!printer->branches)
 		return;
 	flags |= context_flags(printer, before) | toggle_flag(printer);
 	printer->ipc_now = printer->cycles_due || is_approximate(printer);

@@ -127,6 +127,8 @@ struct printer {
 	} leads[BRANCH_LEADS];   /* print_line.c */
 	bool stale, place_stale; /* time; or thread and context, too */
 	bool wanted, wanted_place;
+	bool branches; /* are followed: for their lines, or those of others */
+	bool plain;    /* all instructions have lines, just as they are prepared, and no branches */
 
 	/* For IPC: so far, and when an instruction or a branch last had it. Cycles are exact only
 	 * at the branch that the packet behind them decides (`cycles_due`). */

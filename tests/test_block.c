@@ -51,6 +51,7 @@ static void a_block_runs_through_direct_jumps_to_a_decision(void **state)
 	struct block *block = block_of(*state, 0x1000, bytes, sizeof(bytes));
 
 	assert_int_equal(block->count, 4);
+	assert_false(block->straight);
 	assert_int_equal(block->insns[1].ip, 0x1001);
 	assert_int_equal(block->insns[2].ip, 0x1005);
 	assert_int_equal(block->insns[3].ip, 0x100b);
@@ -203,6 +204,7 @@ static void a_jump_label_has_another_form(void **state)
 
 	variant = block_variant(&fixture->code, block, 1, jump, sizeof(jump));
 	assert_non_null(variant);
+	assert_true(block->straight && !variant->straight);
 	assert_int_equal(variant->count, 2);
 	assert_int_equal(variant->next, 0x1008);
 	assert_int_equal(variant->insns[1].class, INSN_JMP);
