@@ -32,7 +32,7 @@ struct symbol_view address_symbol(const struct code_space *space, uint64_t ip, u
 }
 
 /* The size that AT&T syntax tells where no register does. Zydis has it with most instructions,
- * but not with these. */
+ * but not with these; nor has it their size in Intel syntax. */
 static const char *lacking_suffix(const ZydisDecodedInstruction *insn,
 				  const ZydisDecodedOperand *operands)
 {
@@ -78,7 +78,9 @@ static void disassemble(struct text *text, const struct insn *insn, unsigned bit
 	ZydisDecodedInstruction decoded;
 	ZydisFormatter formatter;
 	ZydisDecoder decoder;
+	const char *suffix;
 	char line[256];
+	bool good;
 
 	if (bits == 64)
 		ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
@@ -97,15 +99,18 @@ static void disassemble(struct text *text, const struct insn *insn, unsigned bit
 	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
 				  ZYDIS_PADDING_DISABLED);
 	text_putc(text, ' ');
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, insn->bytes, insn->length, &decoded,
-						 operands)) ||
-	    !ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&formatter, &decoded, operands,
-							  decoded.operand_count_visible, line,
-							  sizeof(line), insn->ip, NULL))) {
+	good = ZYAN_SUCCESS(
+		ZydisDecoderDecodeFull(&decoder, insn->bytes, insn->length, &decoded, operands));
+	suffix = good ? lacking_suffix(&decoded, operands) : NULL;
+	if (intel && suffix)
+		ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_FORCE_SIZE, ZYAN_TRUE);
+	good = good && ZYAN_SUCCESS(ZydisFormatterFormatInstruction(
+			       &formatter, &decoded, operands, decoded.operand_count_visible, line,
+			       sizeof(line), insn->ip, NULL));
+	if (good)
+		add_line(text, line, intel ? NULL : suffix, decoded.mnemonic);
+	else
 		text_puts(text, "(bad)");
-		return;
-	}
-	add_line(text, line, intel ? NULL : lacking_suffix(&decoded, operands), decoded.mnemonic);
 }
 
 void insn_text(struct text *text, const struct insn *insn, const struct code_space *space,
