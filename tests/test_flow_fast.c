@@ -382,13 +382,20 @@ static void an_end_at_odds_with_the_code_is_for_others_to_settle(void **state)
 static void put_some(struct flow_fixture *f, struct sim_random *random)
 {
 	for (unsigned i = 0; i < 40; i++) {
-		switch (sim_random_below(random, 8)) {
+		switch (sim_random_below(random, 9)) {
 		case 0: pt_put_cyc_padded(&f->trace, sim_random_below(random, 32), 1); break;
 		case 1: pt_put_cyc_padded(&f->trace, sim_random_below(random, 4096), 2); break;
 		case 2: pt_put_value(&f->trace, PT_MTC, i); break;
 		case 3:
 		case 4: put_tip(f, blocks[sim_random_below(random, BLOCKS)]); break;
-		case 5: pt_put_bytes(&f->trace, "\0\0", 1 + i % 2); break;
+		case 5:
+			if (i % 8)
+				break;
+			pt_put_ip(&f->trace, PT_TIP_PGD, 0x9000, PT_IP_AUTO);
+			pt_put_bytes(&f->trace, "\0", i % 16 ? 1 : 0);
+			pt_put_ip(&f->trace, PT_TIP_PGE, BASE, PT_IP_AUTO);
+			break;
+		case 6: pt_put_bytes(&f->trace, "\0\0", 1 + i % 2); break;
 		default: {
 			uint8_t count = (uint8_t)(1 + sim_random_below(random, 6));
 
@@ -398,11 +405,13 @@ static void put_some(struct flow_fixture *f, struct sim_random *random)
 	}
 }
 
-/* Everything by the clear path, or by the fast path as far as it goes. */
-static void run_all(struct flow_fixture *f, bool fast, bool gaps_only)
+/* Everything by the clear path, or by the fast path as far as it goes, `depth` calls deep. */
+static void run_all(struct flow_fixture *f, uint64_t depth, bool fast, bool gaps_only)
 {
 	flow_fixture_begin(f, BASE, gaps_only);
 	f->trace.size -= ALL_PADS;
+	for (uint64_t i = 0; i < depth; i++)
+		flow_push(&f->flow, BEHIND);
 	do {
 		if (fast && f->flow.state == FLOW_RUNNING)
 			(void)flow_run_fast(&f->run, NEVER);
@@ -440,10 +449,10 @@ static void both_paths_find_the_same(void **state)
 		f->trace.size = 0;
 		f->trace.last_ip = 0;
 		put_some(f, &random);
-		run_all(f, false, false);
+		run_all(f, seed % (RETURN_STACK + 1), false, false);
 		clear = f->flow;
 		memcpy(&clear_batch, &f->batch, sizeof(clear_batch));
-		run_all(f, true, false);
+		run_all(f, seed % (RETURN_STACK + 1), true, false);
 		assert_same_flow(&f->flow, &clear);
 		assert_int_equal(f->batch.count, clear_batch.count);
 		for (uint32_t i = 0; i < f->batch.count; i++)
@@ -462,9 +471,9 @@ static void counting_gaps_alone_finds_the_same(void **state)
 		f->trace.size = 0;
 		f->trace.last_ip = 0;
 		put_some(f, &random);
-		run_all(f, false, false);
+		run_all(f, seed % (RETURN_STACK + 1), false, false);
 		clear = f->flow;
-		run_all(f, true, true);
+		run_all(f, seed % (RETURN_STACK + 1), true, true);
 		assert_same_flow(&f->flow, &clear);
 		for (uint32_t i = 0; i < f->batch.count; i++)
 			assert_true(f->batch.items[i].kind != FLOW_BLOCK &&

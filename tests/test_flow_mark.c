@@ -68,16 +68,18 @@ static void what_came_since_is_taken_back(void **state)
 
 	step(f);
 	flow_push(&f->flow.flow, NOTE);
+	f->flow.flow.next_context.cr3 = NOTE;
+	flow_commit_context(&f->flow.run);
 	flow_mark_set(&f->flow.run, &f->mark);
 	assert_int_equal(f->mark.position, 1);
-	flow_fixture_expect(&f->flow, "BLOCK(ffffffff81000000:1+)");
+	flow_fixture_expect(&f->flow, "BLOCK(ffffffff81000000:1+) CONTEXT(0)");
 	step(f);
 	f->flow.flow.next_context.nr = true;
 	flow_begin_at(&f->flow.run, base + 2);
 	flow_gap(&f->flow.run, GAP_MISMATCH, base);
 	flow_mark_return(&f->flow.run, &f->mark, &f->none);
-	flow_fixture_expect(&f->flow, "BLOCK(ffffffff81000000:1+)");
-	assert_int_equal(f->flow.batch.context_count, 0);
+	flow_fixture_expect(&f->flow, "BLOCK(ffffffff81000000:1+) CONTEXT(0)");
+	assert_int_equal(f->flow.batch.context_count, 1);
 	assert_int_equal(flow->state, FLOW_RUNNING);
 	assert_int_equal(flow->ip, base);
 	assert_int_equal(flow->return_count, 1);
@@ -128,6 +130,9 @@ static void patches_of_before_are_kept_by_the_mark(void **state)
 	flow_mark_set(&f->flow.run, &f->mark);
 	assert_int_equal(f->mark.flow.patches.count, 1);
 	assert_int_equal(f->mark.flow.patches.items[0].insn.to, base + 2);
+	f->one.items[0].insn.site = base + 3;
+	flow_mark_return(&f->flow.run, &f->mark, &f->one);
+	assert_int_equal(f->flow.code.sites.count, 2);
 	flow_mark_return(&f->flow.run, &f->mark, &f->none);
 	assert_int_equal(f->flow.flow.patches.count, 0);
 }

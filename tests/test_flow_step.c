@@ -2,11 +2,13 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "decode/base/error.h"
+#include "decode/mismatch_log.h"
 #include "tests/flow_fixture.h"
 
 /* A flow that is told, packet by packet, what its code does next:
@@ -95,6 +97,23 @@ static void a_tip_says_where_an_indirect_branch_goes(void **state)
 	assert_int_equal(f->flow.addresses, 1);
 	assert_int_equal(f->flow.insns, 1);
 	assert_ptr_equal(flow_fixture_block(f, BY_REGISTER)->successor[1], f->flow.block);
+}
+
+static void only_a_return_undoes_a_call(void **state)
+{
+	struct flow_fixture *f = begin_at(state, BY_REGISTER);
+
+	flow_push(&f->flow, BEHIND);
+	flow_take_branch(&f->run, CALLER);
+	assert_int_equal(f->flow.return_count, 1);
+}
+
+static void where_code_ends_a_tip_begins_anew(void **state)
+{
+	struct flow_fixture *f = begin_at(state, LAST);
+
+	flow_take_branch(&f->run, BASE);
+	flow_fixture_expect(f, "BLOCK(105f:1) TIME(0) GAP(1) AT(1060) BEGIN(1000)");
 }
 
 static void a_return_by_tip_undoes_its_call(void **state)
@@ -241,6 +260,43 @@ static void calls_on_the_way_are_remembered_as_far_as_they_ran(void **state)
 	assert_int_equal(f->flow.return_count, 0);
 }
 
+static void a_call_that_did_not_run_is_not_remembered(void **state)
+{
+	/* nop; call 2007; 2007 nop; ret */
+	static const uint8_t code[] = { 0x90, 0xe8, 0x01, 0, 0, 0, 0xcc, 0x90, 0xc3 };
+	struct flow_fixture *f = *state;
+
+	flow_fixture_code(f, 0x2000, code, sizeof(code));
+	f = begin_at(state, 0x2000);
+	assert_int_equal(flow_walk_to(&f->run, 0x2001), 0);
+	flow_fixture_expect(f, "BLOCK(2000:1)");
+	assert_int_equal(f->flow.return_count, 0);
+	assert_null(f->flow.block);
+	f = begin_at(state, 0x2000);
+	assert_int_equal(flow_walk_to(&f->run, 0x2008), 0);
+	flow_fixture_expect(f, "BLOCK(2000:3)");
+	assert_int_equal(f->flow.return_count, 1);
+}
+
+/* So much in a row is no code. */
+static void code_without_a_branch_is_walked_for_32768_instructions(void **state)
+{
+	enum { NOPS = 40000, AT = 0x100000, MOST = 32768 };
+	struct flow_fixture *f = *state;
+	uint8_t *nops = malloc(NOPS);
+
+	assert_non_null(nops);
+	memset(nops, 0x90, NOPS);
+	flow_fixture_code(f, AT, nops, NOPS);
+	free(nops);
+	f = begin_at(state, AT);
+	assert_int_equal(flow_walk_to(&f->run, AT + MOST), 0);
+	assert_int_equal(f->flow.insns, MOST);
+	f = begin_at(state, AT);
+	assert_int_equal(flow_walk_to(&f->run, AT + MOST + BLOCK_MAX_INSNS), -PTVM_INCONSISTENT);
+	assert_int_equal(f->batch.items[f->batch.count - 2].count, GAP_LOOP);
+}
+
 static void no_walk_passes_a_branch_that_needs_a_packet(void **state)
 {
 	struct flow_fixture *f = begin_at(state, BASE);
@@ -258,6 +314,7 @@ static void a_walk_that_never_ends_is_ended(void **state)
 	assert_int_equal(flow_walk_to(&f->run, BASE), -PTVM_INCONSISTENT);
 	assert_int_equal(f->batch.items[f->batch.count - 2].kind, FLOW_GAP);
 	assert_int_equal(f->batch.items[f->batch.count - 2].count, GAP_LOOP);
+	assert_in_range(f->batch.count, 4, 12); /* the loop is noticed at once */
 	assert_false(f->flow.disagrees);
 }
 
@@ -361,6 +418,32 @@ static void a_gap_forgets_where_the_flow_is(void **state)
 	assert_false(flow_is_in_doubt(&f->flow));
 }
 
+static void a_doubt_stays_until_it_is_settled(void **state)
+{
+	struct flow_fixture *f = begin_at(state, BASE);
+
+	flow_gap(&f->run, GAP_MISMATCH, 0);
+	flow_gap(&f->run, GAP_OVERFLOW, 0);
+	assert_true(flow_is_in_doubt(&f->flow));
+	assert_int_equal(f->flow.gaps, 2);
+}
+
+static void that_it_was_lost_and_found_is_logged(void **state)
+{
+	struct flow_fixture *f = begin_at(state, BASE);
+	struct mismatch_log log = { 0 };
+
+	f->flow.where.log = &log;
+	f->flow.clock.now = 4711;
+	flow_gap(&f->run, GAP_MISMATCH, BASE);
+	flow_begin_at(&f->run, LEAF);
+	assert_int_equal(log.count, 2);
+	assert_int_equal(log.items[0].kind, MISMATCH_LOST);
+	assert_int_equal(log.items[0].time, 4711);
+	assert_int_equal(log.items[1].kind, MISMATCH_FOUND);
+	mismatch_log_free(&log);
+}
+
 static void tracing_begins_with_the_context_that_holds(void **state)
 {
 	struct flow_fixture *f = begin_at(state, BASE);
@@ -368,7 +451,9 @@ static void tracing_begins_with_the_context_that_holds(void **state)
 	f->flow.state = FLOW_DISABLED;
 	f->flow.at_fup = f->flow.overflowed = true;
 	f->flow.next_context.bits = 32;
+	f->flow.block = flow_fixture_block(f, BASE);
 	flow_begin_at(&f->run, LEAF);
+	assert_null(f->flow.block);
 	flow_begin_at(&f->run, BASE);
 	flow_fixture_expect(f, "CONTEXT(0) BEGIN(1020) BEGIN(1000)");
 	assert_int_equal(f->batch.contexts[0].bits, 32);
@@ -426,6 +511,8 @@ static void code_is_that_of_the_thread_on_the_cpu(void **state)
 	f->flow.clock.now = 200;
 	assert_int_equal(flow_space(&f->flow, BASE)->pid, 2);
 	assert_int_equal(flow_space(&f->flow, kernel)->pid, -1);
+	f->flow.where.pid = 7;
+	assert_int_equal(flow_space(&f->flow, BASE)->pid, 7);
 	assert_ptr_equal(flow_space(&f->flow, BASE)->machine, f->machines.host);
 }
 
@@ -459,6 +546,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_64_calls_can_return),
 		TEST(a_tip_says_where_an_indirect_branch_goes),
+		TEST(only_a_return_undoes_a_call),
+		TEST(where_code_ends_a_tip_begins_anew),
 		TEST(a_return_by_tip_undoes_its_call),
 		TEST(a_tip_at_a_conditional_branch_is_at_odds),
 		TEST(a_far_transfer_changes_the_context_before_it_arrives),
@@ -472,6 +561,8 @@ int main(void)
 		TEST(code_that_is_not_there_is_a_gap),
 		TEST(a_walk_ends_before_the_instruction),
 		TEST(calls_on_the_way_are_remembered_as_far_as_they_ran),
+		TEST(a_call_that_did_not_run_is_not_remembered),
+		TEST(code_without_a_branch_is_walked_for_32768_instructions),
 		TEST(no_walk_passes_a_branch_that_needs_a_packet),
 		TEST(a_walk_that_never_ends_is_ended),
 		TEST(a_quick_walk_looks_at_no_code),
@@ -482,6 +573,8 @@ int main(void)
 		TEST(or_what_can_switch_tracing_off),
 		TEST(the_end_may_be_some_blocks_on),
 		TEST(a_gap_forgets_where_the_flow_is),
+		TEST(a_doubt_stays_until_it_is_settled),
+		TEST(that_it_was_lost_and_found_is_logged),
 		TEST(tracing_begins_with_the_context_that_holds),
 		TEST(time_is_told_when_it_changes),
 		TEST(who_wants_gaps_alone_gets_no_flow),

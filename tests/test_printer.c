@@ -8,51 +8,9 @@
 #include <cmocka.h>
 
 #include "decode/printer.h"
+#include "tests/print_bench.h"
 
-struct bench {
-	struct pt_config pt;
-	struct print_config config;
-	struct machines machines;
-	struct aux_queue queue;
-	struct code code;
-	struct flow_code where;
-	struct printer printer;
-	struct flow_batch batch;
-};
-
-static struct bench *bench_new(uint32_t fields, const char *letters)
-{
-	struct bench *bench = test_calloc(1, sizeof(*bench));
-	struct ptvm_error error = { 0 };
-
-	assert_int_equal(itrace_add(letters, &bench->config.itrace, &error), 0);
-	bench->machines.host = machine_new(0, false);
-	bench->machines.one_for_all = true;
-	bench->pt.have_event_trace = true;
-	bench->pt.tsc = true;
-	bench->config.fields = fields;
-	bench->config.modifier = ":k";
-	bench->config.name_width = 12;
-	bench->config.pt = &bench->pt;
-	bench->config.style = (struct block_style){ .fields = fields, .lead = "" };
-	bench->config.machines = &bench->machines;
-	bench->queue = (struct aux_queue){ .cpu = 1, .pid = 7, .tid = 8 };
-	code_init(&bench->code, &bench->machines);
-	bench->where = (struct flow_code){ .code = &bench->code, .pid = 7 };
-	printer_init(&bench->printer, &bench->config, &bench->queue, &bench->where);
-	return bench;
-}
-
-static void bench_free(struct bench *bench)
-{
-	printer_free(&bench->printer);
-	text_free(&bench->printer.out);
-	code_free(&bench->code);
-	machines_free(&bench->machines);
-	test_free(bench);
-}
-
-static void add(struct bench *bench, enum flow_kind kind, uint64_t value)
+static void add(struct print_bench *bench, enum flow_kind kind, uint64_t value)
 {
 	struct flow_item item = { .kind = (uint8_t)kind };
 
@@ -60,14 +18,14 @@ static void add(struct bench *bench, enum flow_kind kind, uint64_t value)
 	bench->batch.items[bench->batch.count++] = item;
 }
 
-static void add_context(struct bench *bench, struct pt_context context)
+static void add_context(struct print_bench *bench, struct pt_context context)
 {
 	add(bench, FLOW_CONTEXT, bench->batch.context_count);
 	bench->batch.contexts[bench->batch.context_count++] = context;
 }
 
-static void add_event(struct bench *bench, enum pt_packet_kind kind, unsigned extra, uint8_t flags,
-		      uint64_t ip, uint64_t payload)
+static void add_event(struct print_bench *bench, enum pt_packet_kind kind, unsigned extra,
+		      uint8_t flags, uint64_t ip, uint64_t payload)
 {
 	add(bench, FLOW_EVENT, ip);
 	bench->batch.items[bench->batch.count - 1].count = kind;
@@ -76,7 +34,7 @@ static void add_event(struct bench *bench, enum pt_packet_kind kind, unsigned ex
 	add(bench, FLOW_VALUE, payload);
 }
 
-static void add_block(struct bench *bench, struct block *block)
+static void add_block(struct print_bench *bench, struct block *block)
 {
 	add(bench, FLOW_BLOCK, 0);
 	bench->batch.items[bench->batch.count - 1].block = block;
@@ -94,12 +52,11 @@ static struct block loop_of(struct insn insns[2], enum insn_class first)
 	};
 }
 
-static void prints(struct bench *bench, const char *expected)
+static void prints(struct print_bench *bench, const char *expected)
 {
 	printer_print(&bench->printer, &bench->batch);
-	text_putc(&bench->printer.out, 0);
-	assert_string_equal(bench->printer.out.data, expected);
-	bench_free(bench);
+	print_bench_expect(bench, expected);
+	print_bench_free(bench);
 }
 
 static const struct pt_context host = { .bits = 64, .vmcs = UINT64_MAX };
@@ -107,7 +64,7 @@ static const struct pt_context guest = { .bits = 64, .nr = true, .vmcs = 0x1000 
 
 static void tracing_begins_and_ends(void **state)
 {
-	struct bench *bench = bench_new(FIELD_FLAGS | FIELD_IP | FIELD_ADDR, "b");
+	struct print_bench *bench = print_bench_new(FIELD_FLAGS | FIELD_IP | FIELD_ADDR, "b");
 
 	add_context(bench, host);
 	add(bench, FLOW_BEGIN, 0x1000);
@@ -120,7 +77,7 @@ static void tracing_begins_and_ends(void **state)
 
 static void a_vm_exit_is_two_halves(void **state)
 {
-	struct bench *bench = bench_new(FIELD_NR | FIELD_IP | FIELD_ADDR, "b");
+	struct print_bench *bench = print_bench_new(FIELD_NR | FIELD_IP | FIELD_ADDR, "b");
 
 	add_context(bench, guest);
 	add(bench, FLOW_BEGIN, 0x1000);
@@ -133,7 +90,7 @@ static void a_vm_exit_is_two_halves(void **state)
 
 static void the_letters_choose_branches(void **state)
 {
-	struct bench *bench = bench_new(FIELD_IP | FIELD_ADDR, "c");
+	struct print_bench *bench = print_bench_new(FIELD_IP | FIELD_ADDR, "c");
 
 	add_context(bench, host);
 	add(bench, FLOW_BEGIN, 0x1000);
@@ -143,7 +100,7 @@ static void the_letters_choose_branches(void **state)
 
 static void events_have_words(void **state)
 {
-	struct bench *bench = bench_new(FIELD_EVENT | FIELD_SYNTH | FIELD_IP, "wp");
+	struct print_bench *bench = print_bench_new(FIELD_EVENT | FIELD_SYNTH | FIELD_IP, "wp");
 
 	add_context(bench, host);
 	add_event(bench, PT_PTW, 0, FLOW_TAKEN, 0x1234, 0xbeef);
@@ -157,7 +114,7 @@ static void events_have_words(void **state)
 
 static void the_data_of_a_control_flow_event_comes_with_it(void **state)
 {
-	struct bench *bench = bench_new(FIELD_EVENT | FIELD_SYNTH, "I");
+	struct print_bench *bench = print_bench_new(FIELD_EVENT | FIELD_SYNTH, "I");
 
 	add_context(bench, host);
 	add_event(bench, PT_EVD, 0, 0, 0, 0xabc0);
@@ -170,7 +127,7 @@ static void the_data_of_a_control_flow_event_comes_with_it(void **state)
 
 static void the_interrupt_flag_changes_by_a_branch_or_without(void **state)
 {
-	struct bench *bench = bench_new(FIELD_EVENT | FIELD_SYNTH | FIELD_FLAGS, "Ib");
+	struct print_bench *bench = print_bench_new(FIELD_EVENT | FIELD_SYNTH | FIELD_FLAGS, "Ib");
 	struct pt_context clear = host;
 
 	clear.if_clear = true;
@@ -187,7 +144,7 @@ static void the_interrupt_flag_changes_by_a_branch_or_without(void **state)
 
 static void transactions_begin_and_end(void **state)
 {
-	struct bench *bench = bench_new(FIELD_EVENT | FIELD_IP, "x");
+	struct print_bench *bench = print_bench_new(FIELD_EVENT | FIELD_IP, "x");
 	struct pt_context inside = host;
 
 	inside.in_tx = true;
@@ -200,7 +157,7 @@ static void transactions_begin_and_end(void **state)
 
 static void cycles_belong_to_the_branches_before_which_they_are_told(void **state)
 {
-	struct bench *bench = bench_new(FIELD_IP | FIELD_IPC, "b");
+	struct print_bench *bench = print_bench_new(FIELD_IP | FIELD_IPC, "b");
 	struct insn insn = { .ip = 0x1000, .class = INSN_JCC, .target = 0x1000 };
 	struct block block = {
 		.ip = 0x1000,
@@ -229,7 +186,8 @@ static void cycles_belong_to_the_branches_before_which_they_are_told(void **stat
 /* Also where the instruction is one of many, or its flags are not those that it has as a rule. */
 static void cycles_of_an_instruction_stand_before_its_bytes(void **state)
 {
-	struct bench *bench = bench_new(FIELD_FLAGS | FIELD_IP | FIELD_INSN | FIELD_IPC, "i1i");
+	struct print_bench *bench =
+		print_bench_new(FIELD_FLAGS | FIELD_IP | FIELD_INSN | FIELD_IPC, "i1i");
 	struct insn insns[2];
 	struct block block = loop_of(insns, INSN_JMP);
 	struct pt_context inside = host;
@@ -253,7 +211,7 @@ static void cycles_of_an_instruction_stand_before_its_bytes(void **state)
 
 static void the_time_of_a_packet_is_that_of_the_branch_it_tells(void **state)
 {
-	struct bench *bench = bench_new(FIELD_TIME | FIELD_IP, "b");
+	struct print_bench *bench = print_bench_new(FIELD_TIME | FIELD_IP, "b");
 	struct insn insns[2];
 	struct block block = loop_of(insns, INSN_JMP);
 
@@ -278,7 +236,7 @@ static void the_time_of_a_packet_is_that_of_the_branch_it_tells(void **state)
 static void a_period_is_due_where_tracing_was_on_for_all_of_it(void **state)
 {
 	enum { TICKS = 64, OFF = 14 };
-	struct bench *bench = bench_new(FIELD_TIME | FIELD_PERIOD, "i64t");
+	struct print_bench *bench = print_bench_new(FIELD_TIME | FIELD_PERIOD, "i64t");
 	struct insn insns[2];
 	struct block block = loop_of(insns, INSN_PLAIN);
 
@@ -301,7 +259,7 @@ static void a_period_is_due_where_tracing_was_on_for_all_of_it(void **state)
 
 static void a_gap_is_told_in_words_of_perf(void **state)
 {
-	struct bench *bench = bench_new(FIELD_IP, "e");
+	struct print_bench *bench = print_bench_new(FIELD_IP, "e");
 
 	add_context(bench, host);
 	add(bench, FLOW_GAP, 0);
@@ -313,7 +271,7 @@ static void a_gap_is_told_in_words_of_perf(void **state)
 
 static void only_wanted_sides_are_printed(void **state)
 {
-	struct bench *bench = bench_new(FIELD_IP | FIELD_ADDR, "b");
+	struct print_bench *bench = print_bench_new(FIELD_IP | FIELD_ADDR, "b");
 
 	bench->config.guest_only = true;
 	add_context(bench, guest);

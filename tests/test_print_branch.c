@@ -1,0 +1,302 @@
+#include "decode/print_branch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/print_line.h"
+#include "decode/sample_flags.h"
+#include "tests/flow_bench.h"
+#include "tests/print_bench.h"
+
+/* One branch after the other, in a kernel with two functions:
+ *	00 call 10; 05 jmp *%rax	10 ret */
+
+enum {
+	CALLEE = 0x10,
+	CALL = SAMPLE_BRANCH | SAMPLE_CALL,
+	RETURN = SAMPLE_BRANCH | SAMPLE_RETURN,
+	JUMP = SAMPLE_BRANCH,
+	BEGIN = SAMPLE_BRANCH | SAMPLE_TRACE_BEGIN,
+	END = SAMPLE_BRANCH | SAMPLE_TRACE_END,
+	SYSCALL = SAMPLE_BRANCH | SAMPLE_CALL | SAMPLE_SYSCALL,
+};
+
+static const uint64_t kernel = 0xffffffff81000000;
+
+static struct print_bench *bench_with(uint32_t fields, const char *letters)
+{
+	static const uint8_t bytes[] = { 0xe8, 0x0b, 0, 0, 0, 0xff, 0xe0, [CALLEE] = 0xc3 };
+	struct print_bench *bench = print_bench_new(fields, letters);
+
+	assert_true(bench_add_code(bench->machines.host, kernel, bytes, sizeof(bytes)));
+	assert_true(bench_add_function(bench->machines.host, kernel));
+	assert_true(bench_add_function(bench->machines.host, kernel + CALLEE));
+	return bench;
+}
+
+/* call; ret */
+static struct block *block_of(struct print_bench *bench)
+{
+	struct block *block =
+		block_get(&bench->code, print_space(&bench->printer, kernel), kernel, 0);
+
+	assert_non_null(block);
+	assert_int_equal(block->count, 2);
+	return block;
+}
+
+static void branch(struct print_bench *bench, uint64_t from, uint32_t flags, uint64_t to)
+{
+	print_branch_from(&bench->printer, from, flags);
+	print_branch_to(&bench->printer, to);
+	print_branch_settle(&bench->printer);
+}
+
+static void a_line_is_open_until_the_flow_arrives(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_IP | FIELD_SYM | FIELD_ADDR, "b");
+	struct block *block = block_of(bench);
+
+	print_branch_from(&bench->printer, 0x1234, JUMP);
+	assert_true(bench->printer.line.open);
+	print_branch_to(&bench->printer, kernel);
+	assert_true(bench->printer.line.open);
+	print_branch_arrived(&bench->printer, block);
+	assert_false(bench->printer.line.open);
+	print_branch_arrived(&bench->printer, block);
+	print_branch_settle(&bench->printer);
+	print_bench_expect(bench, "             1234 [unknown] => ffffffff81000000 function\n");
+	print_bench_free(bench);
+}
+
+static void arriving_elsewhere_the_target_is_what_was_told(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_IP | FIELD_ADDR, "b");
+
+	print_branch_from(&bench->printer, 0x1234, JUMP);
+	print_branch_to(&bench->printer, 0x5678);
+	print_branch_arrived(&bench->printer, block_of(bench));
+	print_bench_expect(bench, "             1234 =>             5678\n");
+	print_bench_free(bench);
+}
+
+static void no_target_ends_the_line_at_once(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_IP | FIELD_ADDR, "b");
+
+	print_branch_from(&bench->printer, 0x1234, END);
+	print_branch_to(&bench->printer, 0);
+	assert_false(bench->printer.line.open);
+	print_bench_expect(bench, "             1234 =>                0\n");
+	print_bench_free(bench);
+}
+
+static void the_next_branch_completes_the_line(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_IP | FIELD_ADDR, "b");
+
+	print_branch_from(&bench->printer, 0x1000, JUMP);
+	print_branch_to(&bench->printer, 0x2000);
+	print_branch_from(&bench->printer, 0x3000, JUMP);
+	print_branch_to(&bench->printer, 0x4000);
+	print_branch_settle(&bench->printer);
+	print_bench_expect(bench, "             1000 =>             2000\n"
+				  "             3000 =>             4000\n");
+	assert_int_equal(bench->printer.lines, 2);
+	print_bench_free(bench);
+}
+
+static void a_branch_within_a_block_has_its_names_and_instruction(void **state)
+{
+	struct print_bench *bench = bench_with(
+		FIELD_IP | FIELD_SYM | FIELD_SYMOFF | FIELD_ADDR | FIELD_INSN | FIELD_INSNLEN, "b");
+	struct block *block = block_of(bench);
+
+	print_branch_from_insn(&bench->printer, block, 0, CALL);
+	print_branch_to_insn(&bench->printer, block, 1);
+	print_bench_expect(bench, " ffffffff81000000 function+0x0 => ffffffff81000010 function+0x0 "
+				  "ilen: 5 insn: e8 0b 00 00 00\n");
+	print_bench_free(bench);
+}
+
+static void a_branch_without_an_instruction_has_no_length(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_IP | FIELD_INSNLEN | FIELD_INSN, "b");
+
+	print_branch_from_insn(&bench->printer, block_of(bench), 0, CALL);
+	print_branch_settle(&bench->printer);
+	branch(bench, 0, BEGIN, kernel);
+	print_bench_expect(bench, " ffffffff81000000 ilen: 5 insn: e8 0b 00 00 00\n"
+				  "                0 ilen: 0\n");
+	print_bench_free(bench);
+}
+
+static uint64_t lines_of(const char *letters, uint32_t flags)
+{
+	struct print_bench *bench = bench_with(FIELD_IP, letters);
+	uint64_t lines;
+
+	branch(bench, 0x1000, flags, 0x2000);
+	lines = bench->printer.lines;
+	assert_int_equal(bench->printer.out.size > 0, lines);
+	print_bench_free(bench);
+	return lines;
+}
+
+static void letters_let_calls_and_returns_through(void **state)
+{
+	static const struct {
+		const char *letters;
+		uint64_t call, ret, jump, begin, end, interrupt;
+	} expected[] = {
+		{ "b", 1, 1, 1, 1, 1, 1 },  { "c", 1, 0, 0, 0, 1, 1 }, { "r", 0, 1, 0, 1, 0, 0 },
+		{ "cr", 1, 1, 0, 1, 1, 1 }, { "e", 0, 0, 0, 0, 0, 0 }, { "bc", 1, 0, 0, 0, 1, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		const char *letters = expected[i].letters;
+
+		assert_int_equal(lines_of(letters, CALL), expected[i].call);
+		assert_int_equal(lines_of(letters, RETURN), expected[i].ret);
+		assert_int_equal(lines_of(letters, JUMP), expected[i].jump);
+		assert_int_equal(lines_of(letters, BEGIN), expected[i].begin);
+		assert_int_equal(lines_of(letters, END), expected[i].end);
+		assert_int_equal(lines_of(letters, SAMPLE_BRANCH | SAMPLE_ASYNC),
+				 expected[i].interrupt);
+	}
+}
+
+static void each_kind_of_branch_has_its_flags(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_FLAGS, "b");
+	struct text expected = { 0 };
+
+	for (unsigned twice = 0; twice < 2; twice++)
+		for (uint32_t i = 0; i < BRANCH_LEADS + 3; i++) { /* more than are kept */
+			branch(bench, 0x1000, SAMPLE_BRANCH | i << 1, 0x2000);
+			sample_flags_text(&expected, SAMPLE_BRANCH | i << 1);
+			text_putc(&expected, '\n');
+		}
+	text_putc(&expected, 0);
+	print_bench_expect(bench, expected.data);
+	text_free(&expected);
+	print_bench_free(bench);
+}
+
+static void calls_are_indented_by_their_depth(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_CALLINDENT, "cr");
+	struct block *block = block_of(bench);
+
+	branch(bench, kernel + 5, JUMP, kernel);
+	print_branch_from_insn(&bench->printer, block, 0, CALL);
+	print_branch_to_insn(&bench->printer, block, 1);
+	branch(bench, 0x1000, SYSCALL, 0x2000);
+	print_branch_from_insn(&bench->printer, block, 1, RETURN);
+	print_branch_to(&bench->printer, kernel + 5);
+	print_branch_settle(&bench->printer);
+	print_bench_expect(bench, "    function                    \n"
+				  "                    2000        \n"
+				  "    function                    \n");
+	print_bench_free(bench);
+}
+
+static void the_column_of_calls_grows_at_once(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_CALLINDENT | FIELD_INSNLEN, "c");
+
+	for (unsigned i = 0; i < 10; i++)
+		branch(bench, 0x1000 + i, CALL, 0x2000);
+	assert_int_equal(bench->printer.indent_width, 64);
+	print_bench_free(bench);
+}
+
+static void the_dso_stands_before_indented_calls(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_CALLINDENT | FIELD_DSO, "c");
+
+	bench->config.dso_width = 12;
+	branch(bench, 0x1000, CALL, 0x2000);
+	print_bench_expect(bench, "([unknown]   )\t                2000            \n");
+	print_bench_free(bench);
+}
+
+static void an_address_outside_of_the_trace_has_no_name(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_CALLINDENT, "cr");
+
+	branch(bench, 0x1000, CALL, 0);
+	branch(bench, 0, BEGIN, kernel);
+	branch(bench, kernel, END, 0);
+	print_bench_expect(bench, "\n"
+				  "function                        \n"
+				  "function                        \n");
+	print_bench_free(bench);
+}
+
+static void depth_is_followed_where_no_line_is_wanted(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_CALLINDENT, "r");
+
+	branch(bench, 0x1000, CALL, 0x2000);
+	assert_int_equal(bench->printer.out.size, 0);
+	branch(bench, kernel, CALL, 0x3000);
+	branch(bench, kernel + 5, RETURN, kernel);
+	assert_int_equal(bench->printer.lines, 1);
+	assert_int_equal(strspn(bench->printer.out.data, " "), 8);
+	print_bench_free(bench);
+}
+
+static void a_branch_has_the_cycles_since_the_last_one(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_IP | FIELD_IPC, "b");
+
+	bench->printer.ipc_now = true;
+	bench->printer.insns = 6;
+	bench->printer.cycles = 3;
+	branch(bench, 0x1000, JUMP, 0x2000);
+	branch(bench, 0x2000, JUMP, 0x3000);
+	print_bench_expect(bench, "             1000 \t IPC: 2.00 (6/3) \n             2000\n");
+	print_bench_free(bench);
+}
+
+static void a_branch_between_host_and_guest_is_two_lines(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_NR | FIELD_IP | FIELD_ADDR | FIELD_FLAGS, "b");
+
+	bench->printer.branch_context = bench->printer.context;
+	bench->printer.context.nr = true;
+	print_vm_branch(&bench->printer, 0x1000, NULL, CALL | SAMPLE_VMENTRY, 0x2000);
+	print_bench_expect(bench,
+			   "host   vmentry                            1000 =>                0\n"
+			   "guest   vmentry                               0 =>             2000\n");
+	assert_true(bench->printer.context.nr);
+	print_bench_free(bench);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_line_is_open_until_the_flow_arrives),
+		cmocka_unit_test(arriving_elsewhere_the_target_is_what_was_told),
+		cmocka_unit_test(no_target_ends_the_line_at_once),
+		cmocka_unit_test(the_next_branch_completes_the_line),
+		cmocka_unit_test(a_branch_within_a_block_has_its_names_and_instruction),
+		cmocka_unit_test(a_branch_without_an_instruction_has_no_length),
+		cmocka_unit_test(letters_let_calls_and_returns_through),
+		cmocka_unit_test(each_kind_of_branch_has_its_flags),
+		cmocka_unit_test(calls_are_indented_by_their_depth),
+		cmocka_unit_test(the_column_of_calls_grows_at_once),
+		cmocka_unit_test(the_dso_stands_before_indented_calls),
+		cmocka_unit_test(an_address_outside_of_the_trace_has_no_name),
+		cmocka_unit_test(depth_is_followed_where_no_line_is_wanted),
+		cmocka_unit_test(a_branch_has_the_cycles_since_the_last_one),
+		cmocka_unit_test(a_branch_between_host_and_guest_is_two_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
