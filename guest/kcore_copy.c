@@ -67,15 +67,14 @@ static bool has_address(const struct kcore_copy *copy, uint64_t address)
 int kcore_copy_plan(const struct kcore_head *head, const struct code_ranges *ranges,
 		    struct kcore_copy *ret, struct ptvm_error *error)
 {
-	const struct code_range *range = ranges->items;
 	int r = 0;
 
 	*ret = (struct kcore_copy){ .file = -1, .buffer = malloc(CHANNEL_READ_BYTES) };
 	if (!ret->buffer)
 		return -PTVM_NO_MEMORY;
-	for (; range < ranges->items + ranges->count; range++)
+	for (size_t k = 0; k < ranges->count; k++)
 		for (size_t i = 0; i < head->segments.count && !r; i++)
-			r = add_piece(ret, &head->segments.items[i], range, error);
+			r = add_piece(ret, &head->segments.items[i], &ranges->items[k], error);
 	if (r)
 		return r;
 	if (!has_address(ret, ranges->kernel_start))
