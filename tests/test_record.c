@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -116,6 +117,17 @@ static void the_status_of_the_command_is_that_of_the_recording(void **state)
 	assert_int_equal(RECORD("-p", "106", "--", "true"), 0);
 }
 
+static void a_fifo_is_listened_to_meanwhile(void **state)
+{
+	char fifo[120], option[140];
+
+	(void)snprintf(fifo, sizeof(fifo), "%s/control", bench.tree.path);
+	(void)snprintf(option, sizeof(option), "fifo:%s", fifo);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(RECORD("-p", "106", "--control", option, "--", "true"), 0);
+	assert_is_kept();
+}
+
 static void a_recording_that_is_full_is_a_good_one(void **state)
 {
 	assert_int_equal(RECORD("-t", "113", "--max-size", "20K"), 0);
@@ -190,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_signal_ends_a_recording_well),
 		TEST(the_status_of_the_command_is_that_of_the_recording),
+		TEST(a_fifo_is_listened_to_meanwhile),
 		TEST(a_recording_that_is_full_is_a_good_one),
 		TEST(a_guest_that_is_not_there_leaves_nothing),
 		TEST(a_command_that_is_not_there_leaves_nothing),

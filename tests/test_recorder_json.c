@@ -116,6 +116,7 @@ static void what_is_not_known_is_not_told(void **state)
 
 	bench.machine.name[0] = bench.machine.uuid[0] = '\0';
 	bench.machine.versions = (struct domain_versions){ "", "" };
+	bench.tree.roots.debugfs = "/nonexistent";
 	begin();
 	json = file();
 	assert_null(json_at(json, "machines.0.name"));
@@ -123,6 +124,7 @@ static void what_is_not_known_is_not_told(void **state)
 	assert_null(json_at(json, "machines.0.vmm_version"));
 	assert_null(json_at(json, "machines.0.libvirt_version"));
 	assert_json_text(json, "machines.0.vmm", "qemu-system-x86");
+	assert_null(json_at(json, "machines.0.vcpus.1.tsc"));
 }
 
 static void the_file_is_written_again_only_for_a_change(void **state)
