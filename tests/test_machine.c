@@ -556,54 +556,6 @@ static void an_address_is_shown_as_one_in_its_file(void **state)
 	assert_int_equal(machine_file_address(host, PID, TEXT, 20), TEXT);
 }
 
-static void bpf_event_record(struct fixture *fixture, uint64_t time, uint16_t type, uint32_t id)
-{
-	struct {
-		uint16_t type, flags;
-		uint32_t id;
-		uint8_t tag[8];
-	} fields = { type, 0, id, { 0 } };
-
-	record(fixture, time, PERF_BPF_EVENT, KERNEL, &fields, sizeof(fields), NULL);
-}
-
-static void bpf_programs_are_loaded_once_and_unloaded_once(void **state)
-{
-	enum { LOAD = 1, UNLOAD = 2, SECTION = 25, ID = 7, INFO = 128, DATA = 24 };
-	struct {
-		uint32_t count, info_size, data_size, arrays, arrays_high;
-		uint8_t info[INFO], data[DATA];
-	} section = { 1, INFO, DATA, 1 << 0 | 1 << 3 | 1 << 4, 0, { 0 }, "abcdefgh" };
-	const uint64_t address = MODULE, at_address = 8, at_length = 16;
-	const uint32_t id = ID, size = 8, one = 1;
-	struct fixture *fixture = *state;
-	struct machine *host;
-
-	memcpy(section.info + 4, &id, 4);
-	memcpy(section.info + 16, &size, 4);
-	memcpy(section.info + 104, &one, 4);
-	memcpy(section.info + 108, &one, 4);
-	memcpy(section.info + 112, &at_address, 8);
-	memcpy(section.info + 120, &at_length, 8);
-	memcpy(section.data + at_address, &address, 8);
-	memcpy(section.data + at_length, &size, 4);
-	fixture->data.features.payloads[SECTION] =
-		(struct bytes){ (const uint8_t *)&section, sizeof(section) };
-	bpf_event_record(fixture, 10, LOAD, ID);
-	bpf_event_record(fixture, 15, LOAD, ID + 1);
-	bpf_event_record(fixture, 20, LOAD, ID);
-	bpf_event_record(fixture, 30, UNLOAD, ID);
-	bpf_event_record(fixture, 40, LOAD, ID);
-	load(fixture);
-	host = fixture->machines.host;
-	assert_string_equal(code(host, -1, MODULE, 9), "-");
-	assert_string_equal(code(host, -1, MODULE, 10), "a..8");
-	assert_string_equal(code(host, -1, MODULE + 3, 29), "d..5");
-	assert_string_equal(code(host, -1, MODULE + 8, 29), "-");
-	assert_string_equal(code(host, -1, MODULE, 30), "-");
-	assert_string_equal(code(host, -1, MODULE, 40), "-");
-}
-
 static void in_a_timeless_recording_the_last_state_holds(void **state)
 {
 	struct fixture *fixture = *state;
@@ -665,7 +617,6 @@ int main(void)
 		with_fixture(a_file_with_another_build_id_is_not_used),
 		with_fixture(what_is_no_file_has_a_name_and_no_code),
 		with_fixture(an_address_is_shown_as_one_in_its_file),
-		with_fixture(bpf_programs_are_loaded_once_and_unloaded_once),
 		with_fixture(in_a_timeless_recording_the_last_state_holds),
 		with_fixture(files_by_hand_serve_every_process),
 	};

@@ -139,11 +139,12 @@ static const char *file_at(struct machine *machine, int32_t pid, uint64_t time)
 	return view.map->dso->name;
 }
 
-static char byte_at(struct machine *machine, uint64_t time)
+/* The byte at an address of the kernel, '-' where there is no code. */
+static char code_at(struct machine *machine, uint64_t address, uint64_t time)
 {
 	struct code_view view;
 
-	return machine_code(machine, -1, TEXT, time, &view) ? '-' : (char)view.data[0];
+	return machine_code(machine, -1, address, time, &view) ? '-' : (char)view.data[0];
 }
 
 static struct machine *guest_of(const struct bench *bench, int32_t pid)
@@ -219,10 +220,10 @@ static void pokes_are_of_the_kernel_that_the_record_names(void **state)
 	add_poke(bench, KERNEL, 'h');
 	add_poke(bench, KERNEL, 'g')->machine_pid = 5;
 	add_poke(bench, GUEST, 'd')->pid = 6;
-	assert_int_equal(byte_at(read_all(bench), 100), 'h');
-	assert_int_equal(byte_at(bench->machines.host, 9), 'o');
-	assert_int_equal(byte_at(guest_of(bench, 5), 100), 'g');
-	assert_int_equal(byte_at(guest_of(bench, 6), 100), 'd');
+	assert_int_equal(code_at(read_all(bench), TEXT, 100), 'h');
+	assert_int_equal(code_at(bench->machines.host, TEXT, 9), 'o');
+	assert_int_equal(code_at(guest_of(bench, 5), TEXT, 100), 'g');
+	assert_int_equal(code_at(guest_of(bench, 6), TEXT, 100), 'd');
 }
 
 static void symbols_are_there_until_they_are_unregistered(void **state)
@@ -252,6 +253,9 @@ static void damaged_records_are_left_out_and_told(void **state)
 	add_map(bench, KERNEL, -1, TEXT, UINT64_MAX - TEXT + 1, 0, "wraps");
 	add_ksymbol(bench, UINT64_MAX - 15, 16, 0);
 	(void)read_all(bench);
+	assert_int_equal(bench->machines.host->maps.list.count, 0);
+	assert_int_equal(bench->machines.host->ksymbols.list.count, 0);
+	assert_int_equal(bench->machines.host->pokes.list.count, 0);
 	assert_string_equal(machines_note(&bench->machines, 0),
 			    "10 damaged records of maps, forks, names or kernel text");
 	assert_null(machines_note(&bench->machines, 1));
@@ -403,6 +407,76 @@ static void a_file_is_known_once(void **state)
 	assert_int_equal(read_all(bench)->dsos.count, 2);
 }
 
+static void add_bpf_event(struct bench *bench, uint16_t type, uint32_t id)
+{
+	const struct {
+		uint16_t type, flags;
+		uint32_t id;
+		uint8_t tag[8];
+	} body = { type, 0, id, { 0 } };
+
+	add(bench, PERF_BPF_EVENT, KERNEL, &body, sizeof(body));
+}
+
+enum { LOAD = 1, UNLOAD = 2, PROGRAM = 7, FUNCTIONS = 2, INFO = 128, DATA = 40 };
+
+/* What perf keeps of a program of two functions, each of eight bytes (struct bpf_prog_info). */
+struct program_section {
+	uint32_t count, info_size, data_size, arrays, arrays_high;
+	uint8_t info[INFO], data[DATA];
+};
+
+static void make_program(struct program_section *ret)
+{
+	const uint64_t addresses[FUNCTIONS] = { TEXT, TEXT + PAGE }, at_addresses = 16,
+		       at_lengths = 32;
+	const uint32_t id = PROGRAM, code_size = 16, lengths[FUNCTIONS] = { 8, 8 },
+		       count = FUNCTIONS;
+
+	*ret = (struct program_section){
+		1, INFO, DATA, 1 << 0 | 1 << 3 | 1 << 4, 0, { 0 }, "abcdefghijklmnop"
+	};
+	memcpy(ret->info + 4, &id, 4);
+	memcpy(ret->info + 16, &code_size, 4);
+	memcpy(ret->info + 104, &count, 4);
+	memcpy(ret->info + 108, &count, 4);
+	memcpy(ret->info + 112, &at_addresses, 8);
+	memcpy(ret->info + 120, &at_lengths, 8);
+	memcpy(ret->data + at_addresses, addresses, sizeof(addresses));
+	memcpy(ret->data + at_lengths, lengths, sizeof(lengths));
+}
+
+static void programs_are_loaded_once_and_unloaded_once(void **state)
+{
+	struct bench *bench = *state;
+	struct program_section section;
+	struct machine *host;
+
+	make_program(&section);
+	bench->data.features.payloads[PERF_FEATURE_BPF_PROG_INFO] =
+		(struct bytes){ (const uint8_t *)&section, sizeof(section) };
+	add_bpf_event(bench, UNLOAD, PROGRAM); /* before there is any */
+	add_bpf_event(bench, LOAD, PROGRAM);
+	add_bpf_event(bench, LOAD, PROGRAM + 1);
+	add_bpf_event(bench, 3, PROGRAM);
+	add_bpf_event(bench, UNLOAD, PROGRAM + 1);
+	add_bpf_event(bench, LOAD, PROGRAM);
+	bench->data.records.items[bench->data.records.count - 1].machine_pid = 5;
+	add_bpf_event(bench, UNLOAD, PROGRAM);
+	add_bpf_event(bench, LOAD, PROGRAM);
+	add_bpf_event(bench, UNLOAD, PROGRAM);
+	host = read_all(bench);
+	assert_int_equal(host->pokes.list.count, 2 * FUNCTIONS);
+	for (uint64_t time = 0; time < 100; time++) {
+		const bool is_there = time >= 20 && time < 70;
+
+		assert_int_equal(code_at(host, TEXT, time), is_there ? 'a' : '-');
+		assert_int_equal(code_at(host, TEXT + PAGE + 7, time), is_there ? 'p' : '-');
+		assert_int_equal(code_at(host, TEXT + 8, time), '-');
+	}
+	assert_int_equal(bench->machines.guest_count, 0);
+}
+
 static void damaged_programs_of_bpf_are_told(void **state)
 {
 	struct bench *bench = *state;
@@ -440,7 +514,7 @@ static void all_machines_of_a_timeless_recording_are_timeless(void **state)
 	add_poke(bench, KERNEL, 'g')->machine_pid = 5;
 	assert_true(read_all(bench)->is_timeless);
 	assert_true(guest_of(bench, 5)->is_timeless);
-	assert_int_equal(byte_at(guest_of(bench, 5), 0), 'g');
+	assert_int_equal(code_at(guest_of(bench, 5), TEXT, 0), 'g');
 }
 
 int main(void)
@@ -461,6 +535,7 @@ int main(void)
 		WITH_FIXTURE(build_ids_are_those_of_the_hosts_programs),
 		WITH_FIXTURE(a_build_id_of_the_map_goes_before_the_tables),
 		WITH_FIXTURE(a_file_is_known_once),
+		WITH_FIXTURE(programs_are_loaded_once_and_unloaded_once),
 		WITH_FIXTURE(damaged_programs_of_bpf_are_told),
 		WITH_FIXTURE(a_long_line_of_forks_is_told),
 		WITH_FIXTURE(all_machines_of_a_timeless_recording_are_timeless),
