@@ -157,11 +157,13 @@ static void losses_are_sorted_by_place(void **state)
 	add_aux(bench, 10, 0, 1000, 150, PERF_AUX_TRUNCATED);
 	add_aux(bench, 30, 0, 1000, 40, PERF_AUX_TRUNCATED);
 	add_aux(bench, 20, 0, 1000, 40, PERF_AUX_PARTIAL);
+	add_aux(bench, 40, 0, 1000, 40, PERF_AUX_PARTIAL);
 	queue = apply(bench);
-	assert_int_equal(queue->loss_count, 3);
+	assert_int_equal(queue->loss_count, 4);
 	assert_int_equal(queue->losses[0].time, 20);
 	assert_int_equal(queue->losses[1].time, 30);
-	assert_int_equal(queue->losses[2].time, 10);
+	assert_int_equal(queue->losses[2].time, 40);
+	assert_int_equal(queue->losses[3].time, 10);
 	assert_int_equal(queue->count, 4);
 	assert_span(queue, 0, 0, 40, false);
 	assert_span(queue, 1, 40, 60, true);

@@ -295,6 +295,7 @@ static void a_vmlinux_is_moved_to_where_the_kernel_was(void **state)
 	assert_code(bench, TEXT, "");
 	assert_code(bench, TEXT + MOVED, "text of the kernel.");
 	assert_symbol(bench, TEXT + MOVED + 5, "schedule+1 ([kernel.kallsyms])");
+	assert_symbol(bench, TEXT + MOVED + 12, "?+0 (?)");
 	assert_symbol(bench, TEXT + 5, "?+0 (?)");
 }
 
@@ -399,7 +400,8 @@ static void a_later_copy_fills_gaps_and_tells_what_changed(void **state)
 	const struct elf_make_segment before[] = { { MODULE, first, PAGE },
 						   { MODULE + 3 * PAGE, fourth, PAGE } };
 	const struct elf_make_segment after[] = { { MODULE, later, sizeof(later) },
-						  { 0x1000, later, PAGE } };
+						  { 0x1000, later, PAGE },
+						  { MODULE + 9 * PAGE, later, PAGE } };
 	struct bench *bench = *state;
 	struct code_view view;
 
@@ -409,7 +411,7 @@ static void a_later_copy_fills_gaps_and_tells_what_changed(void **state)
 		later[i] = (uint8_t)('1' + i / PAGE);
 	memcpy(later + 3 * PAGE + 100, "change", 6);
 	bench->files.kcore = elf_file(bench, "kcore", before, 2);
-	bench->files.later_kcore = elf_file(bench, "later", after, 2);
+	bench->files.later_kcore = elf_file(bench, "later", after, 3);
 	assert_int_equal(load(bench), 0);
 	for (unsigned page = 0; page < 5; page++) {
 		assert_int_equal(machine_code(bench->host, -1, MODULE + page * PAGE, 100, &view),
@@ -418,6 +420,8 @@ static void a_later_copy_fills_gaps_and_tells_what_changed(void **state)
 	}
 	assert_code(bench, MODULE + 5 * PAGE, "");
 	assert_code(bench, 0x1000, "");
+	assert_code(bench, MODULE + 10 * PAGE - 1, "1");
+	assert_code(bench, MODULE + 10 * PAGE, "");
 	assert_int_equal(bench->host->later.changes.count, 1);
 	assert_int_equal(bench->host->later.changes.items[0].start, MODULE + 3 * PAGE + 100);
 	assert_int_equal(machine_later_code(bench->host, MODULE + 3 * PAGE + 105, 1, 100).data[0],

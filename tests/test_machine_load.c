@@ -121,8 +121,11 @@ static void each_machine_has_its_directory(void **state)
 	add_kernel(bench, "run/kcore_dir", "h");
 	add_kernel(bench, "run/kcore_dir__123", "g");
 	add_kernel(bench, "run/kcore_dir__7", "s");
+	bench->data.is_timeless = true;
 	assert_int_equal(load(bench), 0);
 	assert_guests(bench, pids, 2);
+	assert_string_equal(bench->machines.host->kernel_name, "[kernel.kallsyms]");
+	assert_true(bench->machines.host->is_timeless); /* the records were read */
 	assert_string_equal(letters(bench->machines.host, TEXT), "hh");
 	assert_string_equal(letters(bench->machines.guests[0], TEXT), "ss");
 	assert_string_equal(letters(bench->machines.guests[1], TEXT), "gg");
@@ -204,15 +207,19 @@ static void a_named_kallsyms_brings_what_is_beside_it(void **state)
 	assert_string_equal(letters(bench->machines.host, LATER), "--");
 }
 
-static void a_named_kallsyms_alone_has_no_code(void **state)
+static void a_named_kallsyms_without_kcore_has_no_code(void **state)
 {
 	struct bench *bench = *state;
+	struct symbol_view view;
 
 	add_kernel(bench, "run/kcore_dir", "r");
 	fake_tree_file(&bench->tree, "ffffffff81000000 T n\n", "named/symbols");
+	fake_tree_file(&bench->tree, "vfio 4096 0 - Live 0xffffffffc0000000\n", "named/modules");
 	bench->options.kallsyms = path_of(bench, "named/symbols");
 	assert_int_equal(load(bench), 0);
 	assert_string_equal(letters(bench->machines.host, TEXT), "-n");
+	machine_symbol(bench->machines.host, -1, LATER, 0, &view);
+	assert_string_equal(view.dso, "[vfio]");
 }
 
 static void a_name_without_a_directory_is_in_this_one(void **state)
@@ -252,6 +259,7 @@ static void files_of_guests_are_those_of_the_default_guest(void **state)
 	struct symbol_view view;
 
 	add_kernel(bench, "run/kcore_dir__7", "r");
+	add_kernel(bench, "run/kcore_dir__0", "z"); /* nobody's */
 	add_kernel(bench, "named", "n");
 	fake_tree_file(&bench->tree, "vfio 4096 0 - Live 0xffffffffc0000000\n", "modules");
 	bench->options.guest_kallsyms = path_of(bench, "named/kallsyms");
@@ -368,7 +376,7 @@ int main(void)
 		WITH_FIXTURE(a_recording_of_one_file_has_no_kernels),
 		WITH_FIXTURE(what_guests_show_below_a_mount_is_theirs),
 		WITH_FIXTURE(a_named_kallsyms_brings_what_is_beside_it),
-		WITH_FIXTURE(a_named_kallsyms_alone_has_no_code),
+		WITH_FIXTURE(a_named_kallsyms_without_kcore_has_no_code),
 		WITH_FIXTURE(a_name_without_a_directory_is_in_this_one),
 		WITH_FIXTURE(a_named_kcore_goes_before_all),
 		WITH_FIXTURE(files_of_guests_are_those_of_the_default_guest),

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -31,12 +32,15 @@ static void the_bytes_stay_until_it_is_closed(void **state)
 {
 	const struct one_file *one = *state;
 	struct bytes file;
+	const void *at;
 
 	fake_tree_file(&one->tree, "bytes", "file");
 	assert_int_equal(mapped_file_open(one->path, &file, NULL), 0);
 	assert_int_equal(unlink(one->path), 0);
 	assert_memory_equal(file.data, "bytes", 5);
+	at = file.data;
 	mapped_file_close(&file);
+	assert_int_equal(msync((void *)at, 1, MS_ASYNC), -1); /* nothing is there */
 	assert_null(file.data);
 	assert_int_equal(file.size, 0);
 	mapped_file_close(&file);

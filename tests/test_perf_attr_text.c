@@ -11,7 +11,7 @@
 
 #include "tests/printed.h"
 
-enum { ATTR = 136 };
+enum { ATTR = 136, RESERVED = 110 };
 
 /* An event whose attr is `size` bytes of zeroes but for its size. */
 struct bench {
@@ -26,6 +26,9 @@ static void make(struct bench *bench, uint32_t size)
 	bench->attr = calloc(1, size);
 	assert_non_null(bench->attr);
 	memcpy(bench->attr + 4, &size, 4);
+	memset(bench->attr + 8, 0xff, 40); /* printed as the event has it */
+	if (size > RESERVED)
+		bench->attr[RESERVED] = 0xff;
 	bench->event = (struct perf_event){ .name = "", .attr = { bench->attr, size } };
 }
 

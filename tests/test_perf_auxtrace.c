@@ -381,19 +381,24 @@ static void samples_of_threads_are_of_their_thread(void **state)
 
 static void samples_go_where_the_index_has_their_id(void **state)
 {
-	static const struct perf_id ids[] = { { .id = 8, .index = 12 }, { .id = 9, .index = -1 } };
+	static const struct perf_id ids[] = { { .id = 8, .index = 12 },
+					      { .id = 9, .index = -1 },
+					      { .id = 10, .index = 0 } };
 	struct bench *bench = *state;
 
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
 		assert_true(vec_push(&bench->data.ids, ids[i]));
 	add_sample(bench, (struct perf_record){ .id = 8, .cpu = 4 }, "one");
 	add_sample(bench, (struct perf_record){ .id = 9, .cpu = 4 }, "other");
+	add_sample(bench, (struct perf_record){ .id = 10, .cpu = 4 }, "first");
 	finish(bench);
-	assert_int_equal(bench->data.queues.count, 2);
-	assert_int_equal(bench->data.queues.items[0].index, 4);
-	assert_stream(&bench->data.queues.items[0], "other", 5);
-	assert_int_equal(bench->data.queues.items[1].index, 12);
-	assert_int_equal(bench->data.queues.items[1].cpu, 4);
+	assert_int_equal(bench->data.queues.count, 3);
+	assert_int_equal(bench->data.queues.items[0].index, 0);
+	assert_stream(&bench->data.queues.items[0], "first", 5);
+	assert_int_equal(bench->data.queues.items[1].index, 4);
+	assert_stream(&bench->data.queues.items[1], "other", 5);
+	assert_int_equal(bench->data.queues.items[2].index, 12);
+	assert_int_equal(bench->data.queues.items[2].cpu, 4);
 }
 
 /* Trace before a sample was made before its time. */

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "tests/fake_tree.h"
 #include "tests/perf_build.h"
 #include "tests/printed.h"
 
@@ -129,6 +130,33 @@ static void a_pipe_has_no_name(void **state)
 	open_bytes(bench, perf_build_pipe(&bench->build));
 	assert_non_null(strstr(dump(bench), "\n0@pipe [0x8]: event: 82\n"));
 	assert_non_null(strstr(bench->printed.text, "\n-1 -1 0 [0x8]: PERF_RECORD_FINISHED_INIT"));
+}
+
+static void offsets_are_those_in_each_file_of_a_directory(void **state)
+{
+	struct bench *bench = *state;
+	struct perf_build other = { 0 };
+	struct fake_tree tree;
+	struct bytes file;
+	char text[160];
+
+	perf_build_record(&other, PERF_FINISHED_ROUND, 0, NULL, 0);
+	perf_build_record(&other, PERF_FINISHED_INIT, 0, NULL, 0);
+	perf_build_record(&bench->build, PERF_FINISHED_ROUND, 0, NULL, 0);
+	file = perf_build_file(&bench->build);
+	memset((uint8_t *)file.data + 48, 0, 8); /* unfinished: all files belong to it */
+	fake_tree_init(&tree);
+	fake_tree_bytes(&tree, file.data, file.size, "data");
+	fake_tree_bytes(&tree, other.bytes, other.size, "data.1");
+	assert_int_equal(perf_data_open(tree.path, &bench->data, NULL), 0);
+	(void)snprintf(text, sizeof(text), "\n0x68@%s/data [0x8]: event: 68\n", tree.path);
+	assert_non_null(strstr(dump(bench), text));
+	(void)snprintf(text, sizeof(text), "\n0x8@%s/data.1 [0x8]: event: 82\n", tree.path);
+	assert_non_null(strstr(bench->printed.text, text));
+	assert_non_null(
+		strstr(bench->printed.text, "\n-1 -1 0x8 [0x8]: PERF_RECORD_FINISHED_INIT"));
+	fake_tree_deinit(&tree);
+	perf_build_free(&other);
 }
 
 /* The end of a round promises that nothing comes from before the last time of the one before it. */
@@ -266,8 +294,24 @@ static void the_recorders_own_records_are_of_cpu_and_time_zero(void **state)
 
 	perf_build_event(&bench->build, 1, 0, TIME_CPU_ID, ID, 64);
 	perf_build_record(&bench->build, PERF_FINISHED_INIT, 0, NULL, 0);
+	open_bytes(bench, perf_build_pipe(&bench->build));
+	assert_non_null(strstr(dump(bench), "\n0 0 0 [0x50]: PERF_RECORD_ATTR"));
+	assert_non_null(strstr(bench->printed.text, "\n0 0 0x50 [0x8]: PERF_RECORD_FINISHED_INIT"));
+}
+
+/* Then only samples tell them. */
+static void without_trailers_there_is_no_cpu_and_no_time(void **state)
+{
+	struct bench *bench = *state;
+
+	for (uint64_t id = ID; id < ID + 2; id++)
+		perf_build_event(&bench->build, 1, 0, TIME_CPU_ID, id, 64);
+	perf_build_record(&bench->build, PERF_FINISHED_INIT, 0, NULL, 0);
 	open_bytes(bench, perf_build_file(&bench->build));
-	assert_non_null(strstr(dump(bench), "\n0 0 0xc0 [0x8]: PERF_RECORD_FINISHED_INIT"));
+	bench->data.events.items[1].flags = 0;
+	assert_non_null(strstr(dump(bench), "\n0 0 0x118 [0x8]: PERF_RECORD_FINISHED_INIT"));
+	bench->data.events.items[0].flags = 0;
+	assert_non_null(strstr(dump(bench), "\n-1 -1 0x118 [0x8]: PERF_RECORD_FINISHED_INIT"));
 }
 
 static void what_cannot_be_written_is_told(void **state)
@@ -292,6 +336,7 @@ int main(void)
 		WITH_FIXTURE(a_record_has_bytes_then_words),
 		WITH_FIXTURE(the_last_row_is_filled_with_blanks),
 		WITH_FIXTURE(a_pipe_has_no_name),
+		WITH_FIXTURE(offsets_are_those_in_each_file_of_a_directory),
 		WITH_FIXTURE(records_wait_until_none_before_them_can_come),
 		WITH_FIXTURE(of_the_same_time_they_come_as_they_lie),
 		WITH_FIXTURE(packets_follow_the_heading_of_their_trace),
@@ -299,6 +344,7 @@ int main(void)
 		WITH_FIXTURE(records_of_other_cpus_are_left_out),
 		cmocka_unit_test(cpu_and_time_are_shown_as_events_record_them),
 		WITH_FIXTURE(the_recorders_own_records_are_of_cpu_and_time_zero),
+		WITH_FIXTURE(without_trailers_there_is_no_cpu_and_no_time),
 		WITH_FIXTURE(what_cannot_be_written_is_told),
 	};
 

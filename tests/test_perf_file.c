@@ -236,6 +236,15 @@ static void a_pipe_of_something_else_is_not_kept(void **state)
 	assert_non_null(strstr(bench->error.message, "/dev/zero"));
 }
 
+static void what_cannot_be_read_is_told(void **state)
+{
+	struct bench *bench = *state;
+
+	assert_int_equal(dup2(bench->here, STDIN_FILENO), STDIN_FILENO);
+	assert_int_equal(perf_file_open("-", &bench->data, &bench->error), -PTVM_SYSTEM);
+	assert_int_equal(bench->error.sys_errno, EISDIR);
+}
+
 static void a_pipe_without_bytes_is_no_recording(void **state)
 {
 	struct bench *bench = *state;
@@ -261,6 +270,7 @@ static void files_of_threads_follow_in_order_of_their_numbers(void **state)
 	for (size_t i = 0; i < 4; i++)
 		fake_tree_bytes(&bench->tree, names[i], strlen(names[i]), names[i]);
 	fake_tree_bytes(&bench->tree, large, page + 1, "data.9");
+	fake_tree_bytes(&bench->tree, large, page, "data.10");
 	assert_int_equal(open_name(bench, ""), 0);
 	assert_bytes(&bench->data);
 	assert_int_equal(bench->data.parts.count, 4);
@@ -276,7 +286,7 @@ static void files_of_threads_follow_in_order_of_their_numbers(void **state)
 	assert_int_equal(bench->data.mapping.size, 6 * page);
 	assert_ptr_equal(bench->data.mapping.data, bench->data.file.data);
 	assert_memory_equal(bench->data.mapping.data + parts[1].offset, large, page + 1);
-	assert_memory_equal(bench->data.mapping.data + parts[2].offset, "data.10", 7);
+	assert_memory_equal(bench->data.mapping.data + parts[3].offset, "data.999999999", 14);
 	(void)snprintf(path, sizeof(path), "%s/data.10", bench->tree.path);
 	assert_string_equal(parts[2].path, path);
 	free(large);
@@ -353,6 +363,7 @@ int main(void)
 		WITH_FIXTURE(standard_input_may_be_a_pipe),
 		WITH_FIXTURE(standard_input_may_be_a_file),
 		WITH_FIXTURE(a_pipe_of_something_else_is_not_kept),
+		WITH_FIXTURE(what_cannot_be_read_is_told),
 		WITH_FIXTURE(a_pipe_without_bytes_is_no_recording),
 		WITH_FIXTURE(files_of_threads_follow_in_order_of_their_numbers),
 		WITH_FIXTURE(other_names_are_no_files_of_threads),

@@ -229,11 +229,25 @@ static void marks_say_what_is_contained(void **state)
 	set(bench, PERF_FEATURE_BRANCH_STACK);
 	set(bench, PERF_FEATURE_AUXTRACE);
 	set(bench, PERF_FEATURE_STAT);
-	set(bench, PERF_FEATURE_CACHE);
-	set(bench, PERF_FEATURE_BUILD_ID); /* nothing is said of it */
 	assert_lines(bench, "# contains samples with branch stack\n"
 			    "# contains AUX area data (e.g. instruction trace)\n"
-			    "# contains stat data\n# CACHE info available\n");
+			    "# contains stat data\n");
+}
+
+static void of_what_says_nothing_of_the_trace_the_long_is_named(void **state)
+{
+	static const unsigned features[] = {
+		PERF_FEATURE_TRACING_DATA,  PERF_FEATURE_BUILD_ID,        PERF_FEATURE_CPU_TOPOLOGY,
+		PERF_FEATURE_NUMA_TOPOLOGY, PERF_FEATURE_GROUP_DESC,      PERF_FEATURE_CACHE,
+		PERF_FEATURE_MEM_TOPOLOGY,  PERF_FEATURE_BPF_PROG_INFO,   PERF_FEATURE_BPF_BTF,
+		PERF_FEATURE_CLOCK_DATA,    PERF_FEATURE_HYBRID_TOPOLOGY,
+	};
+	struct bench *bench = *state;
+
+	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++)
+		set(bench, features[i]);
+	assert_lines(bench, "# CPU_TOPOLOGY info available\n# NUMA_TOPOLOGY info available\n"
+			    "# CACHE info available\n# MEM_TOPOLOGY info available\n");
 }
 
 static void pmus_have_numbers(void **state)
@@ -247,6 +261,8 @@ static void pmus_have_numbers(void **state)
 	put_string(bench, "software", 8);
 	put_u32(bench, 4);
 	put_string(bench, "c\033pu", 8);
+	put_u32(bench, 5); /* more than were counted */
+	put_string(bench, "fourth", 8);
 	take(bench, PERF_FEATURE_PMU_MAPPINGS);
 	assert_lines(bench, "# pmu mappings: intel_pt = 8, software = 1, c?pu = 4\n");
 }
@@ -326,6 +342,8 @@ static void each_pmu_has_its_name_behind_its_capabilities(void **state)
 	put_string(bench, "c", 4);
 	put_string(bench, "3", 4);
 	put_string(bench, "cpu_atom", 12);
+	put_u32(bench, 0); /* more than were counted */
+	put_string(bench, "third", 8);
 	take(bench, PERF_FEATURE_PMU_CAPS);
 	assert_lines(bench, "# cpu_core pmu capabilities: a=1\n"
 			    "# cpu_atom pmu capabilities: b=2, c=3\n");
@@ -359,6 +377,7 @@ int main(void)
 		WITH_FIXTURE(numbers_have_their_units),
 		WITH_FIXTURE(events_have_ids_and_options),
 		WITH_FIXTURE(marks_say_what_is_contained),
+		WITH_FIXTURE(of_what_says_nothing_of_the_trace_the_long_is_named),
 		WITH_FIXTURE(pmus_have_numbers),
 		WITH_FIXTURE(pmus_end_where_their_payload_does),
 		WITH_FIXTURE(single_numbers_are_read_from_payloads),

@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #include "decode/base/error.h"
+#include "tests/sim_random.h"
 
 enum { ROOM = 1 << 20 };
 
@@ -80,6 +81,8 @@ static void whole_records_are_handed_out(void **state)
 	assert_int_equal(feed(bench, records, (size_t)(end - records), &got), 0);
 	assert_int_equal(got.size, 32);
 	assert_memory_equal(got.data, records, 32);
+	assert_int_equal(feed(bench, records, 8, &got), 0);
+	assert_int_equal(got.size, 8);
 }
 
 /* Cut anywhere, the first part waits for the second one. */
@@ -132,6 +135,27 @@ static void large_pieces_come_whole(void **state)
 	assert_int_equal(feed(bench, records, (size_t)(end - records), &got), 0);
 	assert_int_equal(got.size, end - records);
 	assert_memory_equal(got.data, records, got.size);
+	free(records);
+}
+
+/* zstd may have taken all bytes while there was no room for what they are: one record more than
+ * what fits is made of the last 40. */
+static void what_zstd_keeps_is_taken_too(void **state)
+{
+	enum { WHOLE = 65528, LAST = 40, ROOM_AT_FIRST = 256 << 10 };
+	struct bench *bench = *state;
+	uint8_t *records = calloc(1, 5 * WHOLE + LAST), *end = records;
+	struct bytes got;
+
+	assert_non_null(records);
+	for (unsigned i = 0; i < 4; i++)
+		end = make_record(end, WHOLE, 0);
+	end = make_record(end, LAST, 0);
+	(void)make_record(end, WHOLE, 0);
+	assert_int_equal(feed(bench, records, LAST, &got), 0);
+	assert_int_equal(got.size, 0);
+	assert_int_equal(feed(bench, records + LAST, ROOM_AT_FIRST, &got), 0);
+	assert_int_equal(got.size, 4 * WHOLE + LAST);
 	free(records);
 }
 
@@ -225,27 +249,45 @@ static void an_impossible_record_is_damage(void **state)
 	}
 }
 
-/* Zeroes pack some thousand times: a small file that claims much is refused before it is all in
- * memory, and one of half that is not. */
-static void more_than_any_recorder_packs_is_refused(void **state)
+/* Fill two MiB with records of which `random` bytes each cannot be packed, and feed them as often
+ * as it takes for so many MiB, unless they are refused. Returns how many were fed. */
+static unsigned feed_mib(struct bench *bench, size_t random, unsigned mib)
 {
-	enum { RECORD = 65528, MIB = 1 << 20, FREE = 64, LIMIT = 80 };
-	struct bench *bench = *state;
-	uint8_t *records = calloc(1, (size_t)2 * MIB), *end = records;
+	enum { RECORD = 65528, STEP = 2 };
+	struct sim_random source = { 1 };
+	uint8_t *records = calloc(1, STEP * ROOM);
 	unsigned given = 0;
-	struct bytes got;
 	int r = 0;
 
 	assert_non_null(records);
-	for (unsigned i = 0; i < 2 * MIB / RECORD; i++)
-		end = make_record(end, RECORD, 0);
-	for (; !r && given < LIMIT; given += 2) {
+	for (; !r && given < mib; given += STEP) {
+		uint8_t *end = records;
+		struct bytes got;
+
+		for (unsigned i = 0; i < STEP * ROOM / RECORD; i++) {
+			for (size_t k = 0; k < random; k++)
+				end[8 + k] = (uint8_t)sim_random_below(&source, 256);
+			memcpy(end, "\3\0\0\0\0\0\xf8\xff", 8);
+			end += RECORD;
+		}
 		r = feed(bench, records, (size_t)(end - records), &got);
 		arena_free(&bench->arena);
 	}
-	assert_int_equal(r, -PTVM_BAD_INPUT);
-	assert_in_range(given, FREE + 1, LIMIT - 1);
 	free(records);
+	assert_true(!r || r == -PTVM_BAD_INPUT);
+	return r ? given - STEP : mib;
+}
+
+/* Zeroes pack some thousand times: a small file that claims much is refused before it is all in
+ * memory. */
+static void more_than_any_recorder_packs_is_refused(void **state)
+{
+	assert_in_range(feed_mib(*state, 0, 80), 62, 66);
+}
+
+static void what_packs_a_hundred_times_is_taken(void **state)
+{
+	assert_int_equal(feed_mib(*state, 600, 70), 70);
 }
 
 static void all_can_be_released_at_any_time(void **state)
@@ -271,12 +313,14 @@ int main(void)
 		WITH_FIXTURE(a_record_may_begin_in_one_piece_and_end_in_the_next),
 		WITH_FIXTURE(what_was_handed_out_stays),
 		WITH_FIXTURE(large_pieces_come_whole),
+		WITH_FIXTURE(what_zstd_keeps_is_taken_too),
 		WITH_FIXTURE(one_stream_may_have_several_frames),
 		WITH_FIXTURE(nothing_gives_nothing),
 		WITH_FIXTURE(after_damage_nothing_more_comes),
 		WITH_FIXTURE(what_came_before_damage_is_handed_out),
 		cmocka_unit_test(an_impossible_record_is_damage),
 		WITH_FIXTURE(more_than_any_recorder_packs_is_refused),
+		WITH_FIXTURE(what_packs_a_hundred_times_is_taken),
 		WITH_FIXTURE(all_can_be_released_at_any_time),
 	};
 

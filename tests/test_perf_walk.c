@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 #include <zstd.h>
@@ -282,6 +283,7 @@ static void what_cannot_be_a_record_is_damage(void **state)
 		uint32_t type;
 		uint16_t size;
 		const char *word;
+		bool is_cut_off;
 	} cases[] = { { PERF_COMM, 0, "smaller than its header" },
 		      { PERF_COMM, 7, "smaller than its header" },
 		      { 0, 16, "no such type" },
@@ -289,7 +291,9 @@ static void what_cannot_be_a_record_is_damage(void **state)
 		      { UINT32_MAX, 16, "no such type" },
 		      { PERF_COMM, 12, "multiple of 8" },
 		      { PERF_AUXTRACE, 40, "AUXTRACE" },
-		      { PERF_COMM, 64, "longer than the data" } };
+		      { 256, 64, "no such type" },
+		      { 0, 64, "no such type" },
+		      { PERF_COMM, 64, "longer than the data", true } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct bench *bench;
@@ -304,6 +308,7 @@ static void what_cannot_be_a_record_is_damage(void **state)
 		assert_number(bench, 10);
 		assert_end(bench);
 		assert_bad(bench, at, cases[i].word);
+		assert_int_equal(bench->walk.truncated, cases[i].is_cut_off);
 		assert_int_equal(bench->walk.skipped_bytes, 48);
 		assert_int_equal(tear_down(state), 0);
 	}
@@ -366,12 +371,16 @@ static void behind_damage_the_index_tells_where_trace_is(void **state)
 {
 	struct bench *bench = *state;
 	const size_t before = add_trace(bench, 8, 8);
-	size_t at;
+	size_t nothing, too_short, at;
 
+	nothing = bench->size;
 	put(bench, "\377\377\377\377\377\377\377\377", 8);
+	too_short = add_odd(bench, PERF_AUXTRACE, 40, NULL, 0);
 	at = add_trace(bench, 8, 8);
 	add_index(bench, before);
-	add_index(bench, at - 8); /* nothing is there */
+	add_index(bench, nothing);
+	add_index(bench, nothing + 4);
+	add_index(bench, too_short);
 	add_index(bench, at);
 	add_index(bench, bench->size + 100);
 	start_whole(bench);
@@ -379,7 +388,33 @@ static void behind_damage_the_index_tells_where_trace_is(void **state)
 	assert_int_equal(next(bench)->file_offset, at);
 	assert_int_equal(bench->item.payload.size, 8);
 	assert_end(bench);
-	assert_int_equal(bench->walk.skipped_bytes, 8);
+	assert_int_equal(bench->walk.skipped_bytes, 16);
+}
+
+/* A large file without any record must not be searched for ever: 64 MiB are. */
+static void far_behind_damage_nothing_is_looked_for(void **state)
+{
+	enum { FAR = 64 << 20, ROW = 4, LENGTH = START + FAR + 16 * ROW };
+	struct bench *bench = *state;
+	uint8_t *bytes = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	for (uint64_t i = 1; i <= ROW; i++)
+		add_number(bench, i);
+	for (size_t less = 0; less < 2; less++) {
+		const size_t at = START + FAR - less;
+
+		memset(bytes + START + FAR - 1, 0, 16 * ROW + 1);
+		memcpy(bytes + at, bench->bytes + START, 16 * ROW);
+		bench->data.file = (struct bytes){ bytes, LENGTH };
+		bench->data.data_size = LENGTH - START;
+		perf_walk_init(&bench->walk, &bench->data, &bench->arena);
+		for (uint64_t i = 1; less && i <= ROW; i++)
+			assert_number(bench, i);
+		assert_end(bench);
+	}
+	assert_int_equal(munmap(bytes, LENGTH), 0);
 }
 
 static void trace_ends_before_the_next_that_the_index_has(void **state)
@@ -584,6 +619,7 @@ int main(void)
 		cmocka_unit_test(behind_damage_four_records_in_a_row_are_found),
 		WITH_FIXTURE(a_row_may_have_trace_in_it),
 		WITH_FIXTURE(behind_damage_the_index_tells_where_trace_is),
+		WITH_FIXTURE(far_behind_damage_nothing_is_looked_for),
 		WITH_FIXTURE(trace_ends_before_the_next_that_the_index_has),
 		WITH_FIXTURE(trace_ends_with_the_data),
 		cmocka_unit_test(compressed_records_are_unpacked_behind_their_own),

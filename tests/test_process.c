@@ -154,6 +154,7 @@ static void the_nearest_map_of_the_line_ends_the_view(void **state)
 	assert_int_equal(find(&processes, CHILD, 0x7000, 59, &view), 0);
 	assert_int_equal(view.end, 0x8000);
 	assert_int_equal(view.to, 60); /* then the child's own comes */
+	assert_int_equal(find(&processes, CHILD, 0x7000, 60, &view), 1);
 	assert_int_equal(find(&processes, CHILD, 0x8000, 70, &view), 0);
 	assert_int_equal(view.end, 0x10000);
 	processes_free(&processes);
