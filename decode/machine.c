@@ -182,23 +182,34 @@ struct machine *machines_guest(const struct machines *machines, int32_t pid)
 	return !guest && machines->guest_count == 1 ? machines->guests[0] : guest;
 }
 
-struct machine *machines_guest_add(struct machines *machines, int32_t pid)
+static int refuse_guest(struct machines *machines)
 {
-	struct machine *guest = exact_guest(machines, pid);
+	if (!machines->has_more_guests)
+		machine_note(machines->host, "more than %d guests: what is of others is left out",
+			     MACHINES_GUESTS_MAX);
+	machines->has_more_guests = true;
+	return -PTVM_END;
+}
+
+int machines_guest_add(struct machines *machines, int32_t pid, struct machine **ret)
+{
+	struct machine *guest = *ret = exact_guest(machines, pid);
 	size_t slot = guest_slot(machines, pid);
 
 	if (guest)
-		return guest;
+		return 0;
+	if (machines->guest_count == MACHINES_GUESTS_MAX)
+		return refuse_guest(machines);
 	guest = machine_new(pid, true);
 	if (!guest || !vec_grow((void **)&machines->guests, &machines->guest_room,
 				machines->guest_count, sizeof(*machines->guests))) {
 		machine_free(guest);
-		return NULL;
+		return -PTVM_NO_MEMORY;
 	}
 	memmove(machines->guests + slot + 1, machines->guests + slot,
 		(machines->guest_count++ - slot) * sizeof(*machines->guests));
-	machines->guests[slot] = guest;
-	return guest;
+	machines->guests[slot] = *ret = guest;
+	return 0;
 }
 
 int machine_keep_file(struct machine *machine, const char *path, struct bytes *ret,

@@ -38,11 +38,15 @@ struct symbol_view {
 };
 
 /** All machines of a recording. */
+/** More than a machine runs: each takes memory, and is looked for in the recording. */
+enum { MACHINES_GUESTS_MAX = 4096 };
+
 struct machines {
 	struct machine *host;
 	/* By machine pid, the default guest (pid 0) first if there is one. */
 	struct machine **guests;
 	size_t guest_count, guest_room;
+	bool has_more_guests; /* than MACHINES_GUESTS_MAX: these are left out */
 	bool one_for_all; /* guests run the host's code: it was given by hand, for whoever runs it
 			   */
 };

@@ -96,6 +96,15 @@ static int32_t pid_of_name(const char *name, const char *prefix)
 	return *end || pid <= 0 || pid > INT32_MAX ? -1 : (int32_t)pid;
 }
 
+/* Make the machine of a guest, unless there are too many. */
+static int add_guest(struct machines *machines, int32_t pid)
+{
+	struct machine *guest;
+	int r = machines_guest_add(machines, pid, &guest);
+
+	return r == -PTVM_END ? 0 : r;
+}
+
 /* Make a machine of every directory in `path` that is named by a pid. */
 static int find_guests(struct machines *machines, const char *path, const char *prefix)
 {
@@ -107,8 +116,8 @@ static int find_guests(struct machines *machines, const char *path, const char *
 	for (struct dirent *entry; !r && (entry = readdir(directory));) {
 		int32_t pid = pid_of_name(entry->d_name, prefix);
 
-		if (pid > 0 && !machines_guest_add(machines, pid))
-			r = -PTVM_NO_MEMORY;
+		if (pid > 0)
+			r = add_guest(machines, pid);
 	}
 	(void)closedir(directory);
 	return r;
@@ -121,12 +130,12 @@ static int make_machines(struct machines *machines, const struct perf_data *data
 			   options->guest_modules || options->guest_vmlinux;
 
 	machines->host = machine_new(0, false);
-	if (!machines->host || (has_default && !machines_guest_add(machines, 0)))
+	if (!machines->host || (has_default && add_guest(machines, 0)))
 		return -PTVM_NO_MEMORY;
 	for (size_t i = 0; i < data->id_index.count; i++) {
 		uint64_t pid = data->id_index.items[i].machine_pid;
 
-		if (pid && pid <= INT32_MAX && !machines_guest_add(machines, (int32_t)pid))
+		if (pid && pid <= INT32_MAX && add_guest(machines, (int32_t)pid))
 			return -PTVM_NO_MEMORY;
 	}
 	if (data->directory && find_guests(machines, data->directory, "kcore_dir__"))

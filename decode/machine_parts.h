@@ -83,8 +83,11 @@ int named_ranges_add(struct named_ranges *ranges, uint64_t start, uint64_t end, 
 /** The one of this name and build id, made when it is new; NULL when memory is out. */
 struct dso *machine_dso(struct machine *machine, const char *name, const struct build_id *build_id);
 
-/** The machine of a guest by exact pid, made when it is new; NULL when memory is out. */
-struct machine *machines_guest_add(struct machines *machines, int32_t pid);
+/**
+ * Find the machine of a guest by exact pid, or make it. Returns 0, -PTVM_NO_MEMORY, or -PTVM_END:
+ * there are MACHINES_GUESTS_MAX others, which is noted.
+ */
+int machines_guest_add(struct machines *machines, int32_t pid, struct machine **ret);
 
 /** Map a file for as long as the machine lives. Returns 0 or an error as mapped_file_open(). */
 int machine_keep_file(struct machine *machine, const char *path, struct bytes *ret,

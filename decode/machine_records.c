@@ -27,15 +27,17 @@ static uint16_t cpumode_of(const struct perf_record *record)
 	return record->misc & PERF_MISC_CPUMODE;
 }
 
-/* The machine a kernel record is about: by the sample id, else by the record's mode and pid. */
-static struct machine *kernel_of(struct reader *reader, const struct perf_record *record,
-				 int32_t pid)
+/* The machine a kernel record is about: by the sample id, else by the record's mode and pid.
+ * Returns 0, or as machines_guest_add(). */
+static int kernel_of(struct reader *reader, const struct perf_record *record, int32_t pid,
+		     struct machine **ret)
 {
 	if (record->machine_pid)
-		return machines_guest_add(reader->machines, (int32_t)record->machine_pid);
+		return machines_guest_add(reader->machines, (int32_t)record->machine_pid, ret);
 	if (cpumode_of(record) == PERF_CPUMODE_GUEST_KERNEL)
-		return machines_guest_add(reader->machines, pid > 0 ? pid : 0);
-	return reader->machines->host;
+		return machines_guest_add(reader->machines, pid > 0 ? pid : 0, ret);
+	*ret = reader->machines->host;
+	return 0;
 }
 
 static bool is_kernel_map(const struct perf_record *record)
@@ -80,11 +82,12 @@ static const char *reference_of(const char *filename)
 static int read_kernel_map(struct reader *reader, const struct perf_record *record,
 			   const struct perf_mmap *map)
 {
-	struct machine *machine = kernel_of(reader, record, map->pid);
 	const char *reference = reference_of(map->filename), *name;
+	struct machine *machine;
+	int r = kernel_of(reader, record, map->pid, &machine);
 
-	if (!machine)
-		return -PTVM_NO_MEMORY;
+	if (r)
+		return r;
 	name = reference ? machine->kernel_name : module_name(&machine->names, map->filename);
 	if (!name)
 		return -PTVM_NO_MEMORY;
@@ -102,11 +105,12 @@ static int read_kernel_map(struct reader *reader, const struct perf_record *reco
 
 static int read_poke(struct reader *reader, const struct perf_record *record)
 {
-	struct machine *machine = kernel_of(reader, record, record->pid);
 	struct perf_text_poke poke;
+	struct machine *machine;
+	int r = kernel_of(reader, record, record->pid, &machine);
 
-	if (!machine)
-		return -PTVM_NO_MEMORY;
+	if (r)
+		return r;
 	if (perf_text_poke_read(record, &poke)) {
 		reader->bad_records++;
 		return 0;
@@ -116,11 +120,12 @@ static int read_poke(struct reader *reader, const struct perf_record *record)
 
 static int read_ksymbol(struct reader *reader, const struct perf_record *record)
 {
-	struct machine *machine = kernel_of(reader, record, record->pid);
 	struct perf_ksymbol symbol;
+	struct machine *machine;
+	int r = kernel_of(reader, record, record->pid, &machine);
 
-	if (!machine)
-		return -PTVM_NO_MEMORY;
+	if (r)
+		return r;
 	if (perf_ksymbol_read(record, &symbol) || symbol.size > UINT64_MAX - symbol.address) {
 		reader->bad_records++;
 		return 0;
@@ -172,7 +177,8 @@ static int read_bpf_event(struct reader *reader, const struct perf_record *recor
 	return r;
 }
 
-/* First pass: everything but the maps of processes, whose address spaces must be known before. */
+/* First pass: everything but the maps of processes, whose address spaces must be known before.
+ * Returns -PTVM_END for a record of a guest that is one too many. */
 static int read_first(struct reader *reader, const struct perf_record *record, uint64_t order)
 {
 	struct processes *processes = &reader->machines->host->processes;
@@ -210,6 +216,15 @@ static int read_first(struct reader *reader, const struct perf_record *record, u
 	case PERF_BPF_EVENT: return read_bpf_event(reader, record);
 	default: return 0;
 	}
+}
+
+static int read_all_first(struct reader *reader)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < reader->data->records.count && (!r || r == -PTVM_END); i++)
+		r = read_first(reader, &reader->data->records.items[i], i + 1);
+	return r == -PTVM_END ? 0 : r;
 }
 
 static int read_programs(struct reader *reader)
@@ -329,8 +344,8 @@ int machines_read_records(struct machines *machines, const struct perf_data *dat
 
 	if (!r)
 		r = sort_build_ids(&reader);
-	for (size_t i = 0; !r && i < data->records.count; i++)
-		r = read_first(&reader, &data->records.items[i], i + 1);
+	if (!r)
+		r = read_all_first(&reader);
 	if (!r)
 		r = processes_link(&host->processes);
 	for (size_t i = 0; !r && i < data->records.count; i++)

@@ -213,6 +213,25 @@ static void guests_kernels_are_found_by_id_or_by_pid(void **state)
 			    "[guest.kernel.kallsyms.123]");
 }
 
+/* A small file can name any number of them. */
+static void guests_that_are_too_many_are_left_out_and_told(void **state)
+{
+	struct bench *bench = *state;
+	struct perf_record record =
+		*add_map(bench, GUEST, 1, TEXT, PAGE, TEXT, "[guest.kernel.kallsyms]_text");
+
+	for (record.machine_pid = 2; record.machine_pid < MACHINES_GUESTS_MAX + 10;
+	     record.machine_pid++)
+		assert_true(vec_push(&bench->data.records, record));
+	add_ksymbol(bench, TEXT, 16, 0);
+	assert_string_equal(dso_at(read_all(bench), -1, TEXT, 30), "prog");
+	assert_int_equal(bench->machines.guest_count, MACHINES_GUESTS_MAX);
+	assert_non_null(guest_of(bench, MACHINES_GUESTS_MAX));
+	assert_string_equal(machines_note(&bench->machines, 0),
+			    "more than 4096 guests: what is of others is left out");
+	assert_null(machines_note(&bench->machines, 1));
+}
+
 static void pokes_are_of_the_kernel_that_the_record_names(void **state)
 {
 	struct bench *bench = *state;
@@ -524,6 +543,7 @@ int main(void)
 		WITH_FIXTURE(modules_have_perfs_names),
 		WITH_FIXTURE(the_kernels_map_tells_where_a_symbol_was),
 		WITH_FIXTURE(guests_kernels_are_found_by_id_or_by_pid),
+		WITH_FIXTURE(guests_that_are_too_many_are_left_out_and_told),
 		WITH_FIXTURE(pokes_are_of_the_kernel_that_the_record_names),
 		WITH_FIXTURE(symbols_are_there_until_they_are_unregistered),
 		WITH_FIXTURE(damaged_records_are_left_out_and_told),
