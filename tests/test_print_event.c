@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -40,9 +41,9 @@ static void packets_about_power_have_words(void **state)
 	assert_words("p", PT_PSB, 0x1234, " psb offs: 0x1234");
 	assert_words("p", PT_MWAIT, 0x300000051, " hints: 0x51 extensions: 0x3");
 	assert_words("p", PT_MWAIT, 0xfffffff4ffffff51, " hints: 0x51 extensions: 0");
-	assert_words("p", PT_PWRE, 0x6280, " hw: 1 cstate: 6 sub-cstate: 2");
+	assert_words("p", PT_PWRE, 0xb580, " hw: 1 cstate: 11 sub-cstate: 5");
 	assert_words("p", PT_EXSTOP, 0, " IP: 0");
-	assert_words("p", PT_PWRX, 0x412, " deepest cstate: 2 last cstate: 1 wake reason: 0x4");
+	assert_words("p", PT_PWRX, 0x9b7, " deepest cstate: 7 last cstate: 11 wake reason: 0x9");
 }
 
 static void the_words_of_others_need_their_letters(void **state)
@@ -65,19 +66,25 @@ static void a_frequency_is_a_part_of_the_nominal_one(void **state)
 	bench->pt.max_nonturbo = 20;
 	event(bench, PT_CBR, 0, 25);
 	print_bench_expect(bench, " cbr: 25 freq: 2500 MHz (125%)    \n");
-	bench->pt.max_nonturbo = 30;
-	event(bench, PT_CBR, 0, 20);
-	print_bench_expect(bench, " cbr: 20 freq: 2000 MHz ( 67%)    \n");
+	bench->pt.max_nonturbo = 8;
+	event(bench, PT_CBR, 0, 7);
+	print_bench_expect(bench, " cbr:  7 freq:  700 MHz ( 88%)    \n");
 	print_bench_free(bench);
 }
 
+/* SDM "Control Flow Event Packet": types by number. */
 static void control_flow_events_have_names_or_numbers(void **state)
 {
-	assert_words("I", PT_CFE, 7, " cfe: VMENTRY IP: 0 vector: 0");
-	assert_words("I", PT_CFE, 9, " cfe: VMEXIT_INTR IP: 0 vector: 0");
-	assert_words("I", PT_CFE, 13, " cfe: UIRET IP: 0 vector: 0");
-	assert_words("I", PT_CFE, 0, " cfe: 0 IP: 0 vector: 0");
-	assert_words("I", PT_CFE, 11, " cfe: 11 IP: 0 vector: 0");
+	static const char *const names[] = {
+		"0",       "INTR",   "IRET",        "SMI",      "RSM", "SIPI",  "INIT",
+		"VMENTRY", "VMEXIT", "VMEXIT_INTR", "SHUTDOWN", "11",  "UINTR", "UIRET",
+	};
+	char expected[64];
+
+	for (uint64_t type = 0; type < sizeof(names) / sizeof(*names); type++) {
+		(void)snprintf(expected, sizeof(expected), " cfe: %s IP: 0 vector: 0", names[type]);
+		assert_words("I", PT_CFE, type, expected);
+	}
 	assert_words("I", PT_CFE, 31, " cfe: 31 IP: 0 vector: 0");
 	assert_words("I", PT_CFE, 32, " cfe: 0 IP: 0 vector: 0");
 }
@@ -128,6 +135,26 @@ static void an_event_has_the_fields_of_other_lines(void **state)
 	print_bench_free(bench);
 }
 
+/* A packet without an address comes between the traces of two threads. */
+static void a_packet_without_an_address_is_the_next_threads(void **state)
+{
+	static const struct switch_entry next = { .time = 10, .settled = 20, .pid = 7, .tid = 99 };
+	struct print_bench *bench = print_bench_new(FIELD_TID | FIELD_FLAGS, "p");
+
+	bench->printer.where.pid = -1;
+	bench->printer.where.switches = &next;
+	bench->printer.where.switch_count = 1;
+	bench->printer.time_ns = bench->printer.told_ns = 15;
+	event(bench, PT_CBR, 0, 1);
+	assert_int_equal(bench->printer.tid, -1);
+	bench->printer.event.value = 0;
+	print_event(&bench->printer, 1);
+	assert_int_equal(bench->printer.tid, 99);
+	print_bench_expect(bench, "   -1                         \n"
+				  "   99                         \n");
+	print_bench_free(bench);
+}
+
 static void gap(struct print_bench *bench, enum gap_kind kind)
 {
 	bench->printer.gap_kind = kind;
@@ -165,10 +192,10 @@ static void a_gap_says_when_and_where_in_the_file(void **state)
 	bench->queue.size = 100;
 	bench->queue.index = 3;
 	bench->config.color = true;
-	bench->printer.time_ns = 5000000001;
+	bench->printer.time_ns = 1999999999;
 	bench->printer.gap_position = 0x10;
 	gap(bench, GAP_MISMATCH);
-	assert_non_null(strstr(bench->printer.out.data, " time 5.000000001 cpu 1 "));
+	assert_non_null(strstr(bench->printer.out.data, " time 1.999999999 cpu 1 "));
 	assert_non_null(strstr(bench->printer.out.data, " (queue 3, file offset 0x5010)\033[0m\n"));
 	assert_memory_equal(bench->printer.out.data, "\033[31m instruction trace error", 28);
 	print_bench_free(bench);
@@ -181,10 +208,14 @@ static void the_interrupt_flag_needs_its_letter(void **state)
 	print_interrupt_flag(&bench->printer, true);
 	assert_int_equal(bench->printer.lines, 0);
 	print_bench_free(bench);
-	bench = print_bench_new(FIELD_EVENT | FIELD_IP, "I");
+	bench = print_bench_new(FIELD_EVENT | FIELD_IP | FIELD_SYNTH, "I");
 	bench->printer.ip = 0x1234;
 	print_interrupt_flag(&bench->printer, true);
-	print_bench_expect(bench, "       iflag:              1234\n");
+	bench->printer.context.if_clear = true;
+	print_interrupt_flag(&bench->printer, false);
+	print_bench_expect(bench,
+			   "       iflag:  IFLAG: 0->1 via branch                        1234\n"
+			   "       iflag:  IFLAG: 1->0 non branch                        1234\n");
 	print_bench_free(bench);
 }
 
@@ -202,6 +233,11 @@ static void a_transaction_begins_ends_or_is_aborted(void **state)
 				  "         1 transactions:                         \n"
 				  "         1 transactions:   tx abrt               \n");
 	print_bench_free(bench);
+	bench = print_bench_new(FIELD_CPU | FIELD_IP, "x");
+	bench->printer.ip = 0x1234;
+	print_transaction(&bench->printer);
+	print_bench_expect(bench, "[001]              1234\n");
+	print_bench_free(bench);
 	bench = print_bench_new(FIELD_EVENT, "p");
 	print_transaction(&bench->printer);
 	assert_int_equal(bench->printer.lines, 0);
@@ -218,6 +254,7 @@ int main(void)
 		cmocka_unit_test(why_a_guest_exited_is_told_with_it),
 		cmocka_unit_test(data_without_an_event_does_not_pile_up),
 		cmocka_unit_test(an_event_has_the_fields_of_other_lines),
+		cmocka_unit_test(a_packet_without_an_address_is_the_next_threads),
 		cmocka_unit_test(gaps_are_chosen_by_their_letters),
 		cmocka_unit_test(a_gap_says_when_and_where_in_the_file),
 		cmocka_unit_test(the_interrupt_flag_needs_its_letter),
