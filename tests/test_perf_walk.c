@@ -330,7 +330,7 @@ static void types_of_tomorrow_are_records(void **state)
 /* Four in a row are no chance, three may be. */
 static void behind_damage_four_records_in_a_row_are_found(void **state)
 {
-	for (uint64_t count = 3; count <= 4; count++) {
+	for (uint64_t count = 3; count <= 6; count++) {
 		struct bench *bench;
 		size_t bad;
 
@@ -343,11 +343,11 @@ static void behind_damage_four_records_in_a_row_are_found(void **state)
 			add_number(bench, i);
 		start_whole(bench);
 		assert_number(bench, 0);
-		for (uint64_t i = 1; count == 4 && i <= count; i++)
+		for (uint64_t i = 1; count >= 4 && i <= count; i++)
 			assert_number(bench, i);
 		assert_end(bench);
 		assert_bad(bench, bad, "no such type");
-		assert_int_equal(bench->walk.skipped_bytes, count == 4 ? 13 : bench->size - bad);
+		assert_int_equal(bench->walk.skipped_bytes, count >= 4 ? 13 : bench->size - bad);
 		assert_int_equal(tear_down(state), 0);
 	}
 }
@@ -365,6 +365,27 @@ static void a_row_may_have_trace_in_it(void **state)
 		assert_int_equal(next(bench)->payload.size, 16);
 	assert_end(bench);
 	assert_int_equal(bench->walk.skipped_bytes, 8);
+}
+
+/* All behind it would be its trace. */
+static void a_record_of_impossible_trace_begins_no_row(void **state)
+{
+	static const uint64_t sizes[] = { 8 + 3 * 16 + 1, UINT64_MAX - 100, UINT64_MAX };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct bench *bench;
+
+		assert_int_equal(set_up(state), 0);
+		bench = *state;
+		put(bench, "\377\377\377\377\377\377\377\377", 8);
+		add_trace(bench, sizes[i], 8);
+		for (uint64_t number = 1; number <= 3; number++)
+			add_number(bench, number);
+		start_whole(bench);
+		assert_end(bench);
+		assert_int_equal(bench->walk.skipped_bytes, bench->size - START);
+		assert_int_equal(tear_down(state), 0);
+	}
 }
 
 static void behind_damage_the_index_tells_where_trace_is(void **state)
@@ -618,6 +639,7 @@ int main(void)
 		WITH_FIXTURE(types_of_tomorrow_are_records),
 		cmocka_unit_test(behind_damage_four_records_in_a_row_are_found),
 		WITH_FIXTURE(a_row_may_have_trace_in_it),
+		cmocka_unit_test(a_record_of_impossible_trace_begins_no_row),
 		WITH_FIXTURE(behind_damage_the_index_tells_where_trace_is),
 		WITH_FIXTURE(far_behind_damage_nothing_is_looked_for),
 		WITH_FIXTURE(trace_ends_before_the_next_that_the_index_has),
