@@ -3,15 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/aux_pages.h"
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 #include "decode/flow_packet.h"
-#include "decode/later_code.h"
 #include "decode/odd_branch.h"
 
 enum {
 	SEGMENT_BYTES = 64 << 10, /* of trace, at least */
 	TOLD_MAX = 1 << 16,       /* addresses looked at in one segment */
-	VISITS_MAX = 1 << 14,     /* kept of each range, even */
+	VISITS_MAX = 1 << 14,     /* kept of each range, */
+	VISITS_LEAST = 1 << 6,    /* or if there are many ranges of each so many, at least; */
+	VISITS_ALL = 1 << 20,     /* of all, about */
+	HELD_BYTES = 1 << 20,     /* of trace, before its pages are given back */
 	ADDRESSES = 2,            /* told behind that of a visit, up to which packets must agree */
 	LEAST = 2,                /* visits that must speak for other code */
 	AGAINST = 16,             /* visits that do, for each one that does not */
@@ -28,8 +32,8 @@ struct visit {
 /* Code of which one asks when it was replaced. */
 struct range {
 	struct machine *machine;
-	struct later_range *later; /* where it is; NULL: */
-	const char *module;        /* it is this one's, and nobody has what came to its place */
+	const struct later_range *later; /* where it is, with all that have it first; NULL: */
+	const char *module;              /* it is this one's, and nobody has what came then */
 	struct {
 		struct visit *items;
 		size_t count, room;
@@ -55,15 +59,24 @@ struct told_list {
 
 struct pass {
 	const struct patch_inference *sources;
-	struct range ranges[CODE_VISITS_RANGES];
-	size_t count;
-	bool is_about_modules; /* which become ranges as they are met; otherwise about later code */
+	struct {
+		struct range **items;
+		size_t count, room;
+	} ranges;                        /* that were met, in order of compare_ranges() */
+	bool is_about_modules;           /* otherwise about later code */
 	struct told_list told[VERSIONS]; /* in the present segment */
 	struct code codes[VERSIONS];
 	struct pt_flow flow;
 	struct flow_batch batch;
 	bool is_cut; /* memory was out */
 };
+
+static size_t visits_room(const struct pass *pass)
+{
+	size_t share = VISITS_ALL / pass->ranges.count;
+
+	return share > VISITS_MAX ? VISITS_MAX : share < VISITS_LEAST ? VISITS_LEAST : share;
+}
 
 /* To keep memory bounded, every other visit is dropped when there are too many. */
 static void add_visit(struct pass *pass, const struct told *told, bool is_earlier)
@@ -75,7 +88,7 @@ static void add_visit(struct pass *pass, const struct told *told, bool is_earlie
 	if (range->seen++ % range->each)
 		return;
 	pass->is_cut |= !vec_push(&range->visits, visit);
-	if (pass->is_cut || ++count < VISITS_MAX)
+	if (pass->is_cut || ++count < visits_room(pass))
 		return;
 	for (size_t i = 0; i < count / 2; i++)
 		range->visits.items[i] = range->visits.items[2 * i];
@@ -83,27 +96,68 @@ static void add_visit(struct pass *pass, const struct told *told, bool is_earlie
 	range->each *= 2;
 }
 
-static struct range *find_later(struct pass *pass, const struct machine *machine, uint64_t ip)
+static int compare_places(const void *a, const void *b)
 {
-	for (size_t i = 0; i < pass->count; i++) {
-		struct range *range = &pass->ranges[i];
-
-		if (range->machine == machine && ip >= range->later->start &&
-		    ip < range->later->end)
-			return range;
-	}
-	return NULL;
+	return (a > b) - (a < b);
 }
 
-static struct range *find_module(struct pass *pass, struct machine *machine, const char *name)
+int replaced_module_compare(const struct replaced_module *a, const struct replaced_module *b)
 {
-	for (size_t i = 0; i < pass->count; i++)
-		if (pass->ranges[i].machine == machine && !strcmp(pass->ranges[i].module, name))
-			return &pass->ranges[i];
-	if (pass->count == CODE_VISITS_RANGES)
+	return a->machine == b->machine ? strcmp(a->name, b->name)
+					: compare_places(a->machine, b->machine);
+}
+
+static int compare_ranges(const struct range *a, const struct range *b)
+{
+	const struct replaced_module left = { a->machine, a->module, 0 };
+	const struct replaced_module right = { b->machine, b->module, 0 };
+
+	return a->later ? compare_places(a->later, b->later)
+			: replaced_module_compare(&left, &right);
+}
+
+/* Where the range is or belongs. */
+static size_t range_slot(const struct pass *pass, const struct range *key)
+{
+	return search_sorted(pass->ranges.count, i, compare_ranges(pass->ranges.items[i], key) < 0);
+}
+
+static struct range *find_range(const struct pass *pass, const struct range *key)
+{
+	size_t slot = range_slot(pass, key);
+
+	return slot < pass->ranges.count && !compare_ranges(pass->ranges.items[slot], key)
+		       ? pass->ranges.items[slot]
+		       : NULL;
+}
+
+/* The range, made when it is new; NULL when memory is out. */
+static struct range *get_range(struct pass *pass, const struct range *key)
+{
+	struct range *range = find_range(pass, key), **items;
+	size_t slot = range_slot(pass, key);
+
+	if (range)
+		return range;
+	range = malloc(sizeof(*range));
+	if (!range || !vec_push(&pass->ranges, range)) {
+		pass->is_cut = true;
+		free(range);
 		return NULL;
-	pass->ranges[pass->count] = (struct range){ .machine = machine, .module = name, .each = 1 };
-	return &pass->ranges[pass->count++];
+	}
+	*range = *key;
+	range->each = 1;
+	items = pass->ranges.items;
+	memmove(items + slot + 1, items + slot, (pass->ranges.count - 1 - slot) * sizeof(*items));
+	return items[slot] = range;
+}
+
+/* Of the ranges that were replaced with this one, the first stands for all. */
+static const struct later_range *first_of(struct machine *machine, const struct later_range *range)
+{
+	size_t count;
+
+	return range ? machine_replaced(machine, &count) + range->first : NULL;
 }
 
 /* The range that the flow is in, at an address that was just told; NULL for none. Where there is no
@@ -112,24 +166,32 @@ static struct range *present_range(struct pass *pass)
 {
 	struct pt_flow *flow = &pass->flow;
 	struct code_space *space;
-	const char *module;
+	struct range key = { 0 };
 
 	if (flow->state == FLOW_DISABLED || flow->at_fup || !(flow->ip >> 63))
 		return NULL;
 	space = flow_space(flow, flow->ip);
 	if (!space || !space->machine)
 		return NULL;
-	if (!pass->is_about_modules)
-		return find_later(pass, space->machine, flow->ip);
-	module = machine_module(space->machine, flow->ip, flow_ns(flow));
-	return module ? find_module(pass, space->machine, module) : NULL;
+	key.machine = space->machine;
+	if (pass->is_about_modules)
+		key.module = machine_module(space->machine, flow->ip, flow_ns(flow));
+	else
+		key.later = first_of(space->machine, machine_replaced_at(space->machine, flow->ip));
+	return key.module || key.later ? get_range(pass, &key) : NULL;
 }
 
-/* Have this version of all ranges for the time being. */
-static void assume(struct pass *pass, enum version version)
+/* The host, then guests; NULL where there is none. */
+static struct machine *machine_number(const struct machines *machines, size_t number)
 {
-	for (size_t i = 0; i < pass->count && !pass->is_about_modules; i++)
-		pass->ranges[i].later->since = version == LATER ? 0 : UINT64_MAX;
+	return number ? machines->guests[number - 1] : machines->host;
+}
+
+static void assume(const struct machines *machines, enum later_version version)
+{
+	for (size_t i = 0; i <= machines->guest_count; i++)
+		if (machine_number(machines, i))
+			machine_replaced_assume(machine_number(machines, i), version);
 }
 
 static void begin(struct pass *pass, const struct inference_source *source,
@@ -239,7 +301,8 @@ static void follow(struct pass *pass, const struct inference_source *source,
 	uint32_t addresses = 0;
 
 	list->count = list->open = 0;
-	assume(pass, version);
+	if (!pass->is_about_modules)
+		assume(pass->sources->machines, version == LATER ? LATER_ALWAYS : LATER_NEVER);
 	begin(pass, source, segment, version);
 	while (step(pass) && !pass->is_cut && list->count < TOLD_MAX) {
 		take_note(pass, list, pass->flow.addresses != addresses);
@@ -293,20 +356,27 @@ static void run_segment(struct pass *pass, const struct inference_source *source
 	judge(pass);
 }
 
-static void run_all(struct pass *pass)
+static void run_queue(struct pass *pass, const struct inference_source *source)
 {
 	const struct patch_inference *sources = pass->sources;
+	struct pt_segment segment;
+	struct pt_walk walk;
+	uint64_t held = 0;
 
-	for (size_t i = 0; i < sources->sources.count; i++) {
-		const struct inference_source *source = &sources->sources.items[i];
-		struct pt_segment segment;
-		struct pt_walk walk;
-
-		pt_walk_init(&walk, source->queue, sources->config, &sources->offsets,
-			     SEGMENT_BYTES);
-		while (!pass->is_cut && !pt_walk_next(&walk, &segment))
-			run_segment(pass, source, &segment);
+	pt_walk_init(&walk, source->queue, sources->config, &sources->offsets, SEGMENT_BYTES);
+	while (!pass->is_cut && !pt_walk_next(&walk, &segment)) {
+		run_segment(pass, source, &segment);
+		if (segment.to - held < HELD_BYTES)
+			continue;
+		aux_pages_release_trace(&sources->mapping, source->queue, held, segment.to);
+		held = segment.to;
 	}
+}
+
+static void run_all(struct pass *pass)
+{
+	for (size_t i = 0; i < pass->sources->sources.count; i++)
+		run_queue(pass, &pass->sources->sources.items[i]);
 }
 
 static int compare(const void *a, const void *b)
@@ -387,60 +457,107 @@ static struct pass *pass_new(const struct patch_inference *sources)
 
 static void pass_free(struct pass *pass)
 {
-	for (unsigned i = 0; i < VERSIONS; i++)
+	for (unsigned i = 0; i < VERSIONS; i++) {
 		vec_free(&pass->told[i]);
-	for (size_t i = 0; i < pass->count; i++)
-		vec_free(&pass->ranges[i].visits);
-	for (unsigned i = 0; i < VERSIONS; i++)
 		code_free(&pass->codes[i]);
+	}
+	for (size_t i = 0; i < pass->ranges.count; i++) {
+		vec_free(&pass->ranges.items[i]->visits);
+		free(pass->ranges.items[i]);
+	}
+	vec_free(&pass->ranges);
 	free(pass);
 }
 
-/* Have a pass look at the ranges of a machine; it is made for the first. */
-static void add_ranges(const struct patch_inference *sources, struct machine *machine,
-		       struct pass **pass)
+/* Take what was found out to the ranges of a machine; those that were not met stay as they are. */
+static void tell_machine(const struct pass *pass, struct machine *machine)
 {
 	size_t count;
 	struct later_range *ranges = machine_replaced(machine, &count);
 
-	if (count && !*pass)
-		*pass = pass_new(sources);
-	for (size_t i = 0; *pass && i < count && (*pass)->count < CODE_VISITS_RANGES; i++)
-		(*pass)->ranges[(*pass)->count++] =
-			(struct range){ .machine = machine, .later = &ranges[i], .each = 1 };
+	for (size_t i = 0; i < count; i++) {
+		const struct range key = { .machine = machine, .later = &ranges[ranges[i].first] };
+		struct range *range = find_range(pass, &key);
+
+		if (range && ranges[i].first == i)
+			ranges[i].since = decide(pass, range);
+		else
+			ranges[i].since = ranges[ranges[i].first].since;
+	}
 }
 
-void code_visits_settle(const struct patch_inference *sources)
+static void find_out(const struct patch_inference *sources)
 {
 	const struct machines *machines = sources->machines;
-	struct pass *pass = NULL;
+	struct pass *pass = pass_new(sources);
 
-	if (machines->host)
-		add_ranges(sources, machines->host, &pass);
-	for (size_t i = 0; i < machines->guest_count; i++)
-		add_ranges(sources, machines->guests[i], &pass);
 	if (!pass)
 		return;
 	run_all(pass);
-	for (size_t i = 0; i < pass->count; i++)
-		pass->ranges[i].later->since = decide(pass, &pass->ranges[i]);
+	assume(machines, LATER_SINCE);
+	for (size_t i = 0; i <= machines->guest_count; i++)
+		if (machine_number(machines, i))
+			tell_machine(pass, machine_number(machines, i));
 	pass_free(pass);
 }
 
-size_t code_visits_modules(const struct patch_inference *sources,
-			   struct replaced_module ret[CODE_VISITS_RANGES])
+/* The thread that finds out asks for code, too. */
+static void settle(void *context)
+{
+	struct code_visits *visits = context;
+
+	if (atomic_load_explicit(&visits->is_done, memory_order_acquire))
+		return;
+	(void)pthread_mutex_lock(&visits->lock);
+	if (!visits->is_begun) {
+		visits->is_begun = true;
+		find_out(visits->sources);
+		atomic_store_explicit(&visits->is_done, true, memory_order_release);
+	}
+	(void)pthread_mutex_unlock(&visits->lock);
+}
+
+static void have_settled(const struct machines *machines, void (*act)(void *context), void *context)
+{
+	for (size_t i = 0; i <= machines->guest_count; i++)
+		if (machine_number(machines, i))
+			machine_replaced_settle(machine_number(machines, i), act, context);
+}
+
+void code_visits_init(struct code_visits *visits, const struct patch_inference *sources)
+{
+	pthread_mutexattr_t attr;
+
+	*visits = (struct code_visits){ .sources = sources };
+	(void)pthread_mutexattr_init(&attr);
+	(void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	(void)pthread_mutex_init(&visits->lock, &attr);
+	(void)pthread_mutexattr_destroy(&attr);
+	have_settled(sources->machines, settle, visits);
+}
+
+void code_visits_free(struct code_visits *visits)
+{
+	if (!visits->sources)
+		return;
+	have_settled(visits->sources->machines, NULL, NULL);
+	(void)pthread_mutex_destroy(&visits->lock);
+}
+
+void code_visits_modules(const struct patch_inference *sources, struct replaced_module_list *ret)
 {
 	struct pass *pass = pass_new(sources);
-	size_t count;
 
 	if (!pass)
-		return 0;
+		return;
 	pass->is_about_modules = true;
 	run_all(pass);
-	count = pass->count;
-	for (size_t i = 0; i < count; i++)
-		ret[i] = (struct replaced_module){ pass->ranges[i].machine, pass->ranges[i].module,
-						   decide(pass, &pass->ranges[i]) };
+	for (size_t i = 0; i < pass->ranges.count; i++) {
+		struct range *range = pass->ranges.items[i];
+
+		pass->is_cut |=
+			!vec_push(ret, (struct replaced_module){ range->machine, range->module,
+								 decide(pass, range) });
+	}
 	pass_free(pass);
-	return count;
 }

@@ -3,26 +3,50 @@
  * became, or with neither. From that follows when it was replaced. The same for all segments. */
 #pragma once
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "decode/patch_inference.h"
 
-enum { CODE_VISITS_RANGES = 64 }; /* or modules; of others nothing is found out */
+/** When code was replaced that a later copy has (machine_replaced()). */
+struct code_visits {
+	const struct patch_inference *sources;
+	pthread_mutex_t lock; /* recursive: finding out means asking for code */
+	bool is_begun;
+	atomic_bool is_done;
+};
 
 /**
- * Find out since when the code that a later copy has is in its place (machine_replaced()), and have
- * it there from then on. To be called before anybody else looks at code. What cannot be decided, or
- * when memory is out, stays as it was copied first.
+ * Be ready to find out since when the code that a later copy has is in its place, and to have it
+ * there from then on. That goes through all queues, so it is done when somebody first asks for such
+ * code. What cannot be decided, or when memory is out, stays as it was copied first.
  *
- * @sources  the queues, and where their flows find code
+ * @sources  the queues, and where their flows find code; borrowed
  */
-void code_visits_settle(const struct patch_inference *sources);
+void code_visits_init(struct code_visits *visits, const struct patch_inference *sources);
+
+/** Not to be asked any more; accepts zeroes. */
+void code_visits_free(struct code_visits *visits);
+
+/** A module of which there is no later copy. */
+struct replaced_module {
+	const struct machine *machine;
+	const char *name;  /* as machine_module() has it */
+	uint64_t since_ns; /* from then on it is not to be believed; UINT64_MAX: it is */
+};
+
+struct replaced_module_list {
+	struct replaced_module *items; /* by machine and name */
+	size_t count, room;
+};
+
+/** Before, at or behind another one, by machine and name: < 0, 0, > 0. */
+int replaced_module_compare(const struct replaced_module *a, const struct replaced_module *b);
 
 /**
  * Find out until when modules were what was copied, where no later copy has what came to their
  * place: by visits to addresses that are none to go to.
  *
- * @ret  those that were visited, with the time from which on they are not to be believed
- *
- * Returns how many there are.
+ * @ret  those that were visited are added to the empty list; when memory is out all are believed
  */
-size_t code_visits_modules(const struct patch_inference *sources,
-			   struct replaced_module ret[CODE_VISITS_RANGES]);
+void code_visits_modules(const struct patch_inference *sources, struct replaced_module_list *ret);

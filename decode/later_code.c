@@ -1,5 +1,6 @@
 #include "decode/later_code.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "decode/base/error.h"
@@ -9,6 +10,7 @@
 enum {
 	TOGETHER = 16, /* bytes: what is so close is one change */
 	REPLACED = 64, /* bytes: a change of so many is none that a kernel makes to its own code */
+	PAGE = 4096,   /* modules begin with one */
 };
 
 static int add_change(struct later_code *later, uint64_t address)
@@ -30,7 +32,7 @@ static int add_replaced(struct later_code *later, uint64_t address, uint64_t siz
 {
 	size_t count = later->ranges.count;
 	struct later_range *last = count ? &later->ranges.items[count - 1] : NULL;
-	const struct later_range range = { address, address + size, UINT64_MAX };
+	const struct later_range range = { address, address + size, UINT64_MAX, count };
 
 	if (last && last->end == address) {
 		last->end = range.end;
@@ -58,7 +60,8 @@ int later_code_add(struct later_code *later, uint64_t address, const uint8_t *be
 {
 	int r;
 
-	if (!memcmp(before, after.data, after.size))
+	/* nor does any kernel have code where addresses end */
+	if (!memcmp(before, after.data, after.size) || address > UINT64_MAX - after.size)
 		return 0;
 	r = image_add(&later->image, address, after.data, after.size);
 	for (size_t i = 0; !r && i < after.size; i++)
@@ -67,6 +70,110 @@ int later_code_add(struct later_code *later, uint64_t address, const uint8_t *be
 	if (!r && is_replaced(later, address))
 		r = add_replaced(later, address, after.size);
 	return r == -PTVM_NO_MEMORY ? r : 0;
+}
+
+/* A part of a range, and the module that has it. */
+struct owned {
+	const char *module; /* NULL: none that is known */
+	size_t index;       /* of the range */
+};
+
+struct owned_list {
+	struct owned *items;
+	size_t count, room;
+};
+
+/* The module whose code begins in a page, or goes on there. What is made up of programs that come
+ * one by one is none. */
+static const char *module_of(const struct symbols *symbols, uint64_t page)
+{
+	size_t at = search_sorted(symbols->count, i, symbols->items[i].start < page);
+	const struct symbol *symbol = at < symbols->count ? &symbols->items[at] : NULL;
+	const char *module;
+
+	if (!symbol || symbol->start - page >= PAGE)
+		symbol = symbols_find(symbols, page);
+	module = symbol ? symbol->module : NULL;
+	return module && strcmp(module, "[bpf]") != 0 && strncmp(module, "[__", 3) != 0 ? module
+											: NULL;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Append a range in parts of one module each. */
+static int cut(const struct later_range *range, const struct symbols *symbols,
+	       struct later_code *to, struct owned_list *owned)
+{
+	uint64_t end;
+
+	for (uint64_t at = range->start; at < range->end; at = end) {
+		const struct owned part = { module_of(symbols, at & -(uint64_t)PAGE),
+					    to->ranges.count };
+
+		end = at - at % PAGE + PAGE;
+		if (end - 1 >= range->end) /* it may be 2^64 */
+			end = range->end;
+		if (at > range->start &&
+		    is_same(owned->items[owned->count - 1].module, part.module)) {
+			to->ranges.items[to->ranges.count - 1].end = end;
+			continue;
+		}
+		if (!vec_push(owned, part) ||
+		    !vec_push(&to->ranges, (struct later_range){ at, end, UINT64_MAX, part.index }))
+			return -PTVM_NO_MEMORY;
+	}
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct owned *left = a, *right = b;
+	int r = strcmp(left->module ? left->module : "", right->module ? right->module : "");
+
+	return r ? r : (left->index > right->index) - (left->index < right->index);
+}
+
+/* Have the ranges of each module begin together. */
+static void join(struct owned_list *owned, struct later_range *ranges)
+{
+	qsort(owned->items, owned->count, sizeof(*owned->items), compare);
+	for (size_t i = 1; i < owned->count; i++) {
+		const struct owned *before = &owned->items[i - 1], *part = &owned->items[i];
+
+		if (part->module && is_same(part->module, before->module))
+			ranges[part->index].first = ranges[before->index].first;
+	}
+}
+
+int later_code_group(struct later_code *later, const struct symbols *symbols)
+{
+	struct owned_list owned = { 0 };
+	struct later_code parts = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; !r && i < later->ranges.count; i++)
+		r = cut(&later->ranges.items[i], symbols, &parts, &owned);
+	if (!r && owned.count) {
+		join(&owned, parts.ranges.items);
+		vec_free(&later->ranges);
+		memcpy(&later->ranges, &parts.ranges, sizeof(parts.ranges));
+	} else {
+		vec_free(&parts.ranges);
+	}
+	vec_free(&owned);
+	return r;
+}
+
+uint64_t later_code_since(const struct later_code *later, const struct later_range *range)
+{
+	switch (later->version) {
+	case LATER_NEVER: return UINT64_MAX;
+	case LATER_ALWAYS: return 0;
+	default: return range->since;
+	}
 }
 
 /* The first change that ends behind `address`. */

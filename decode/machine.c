@@ -313,17 +313,33 @@ static uint64_t known_time(const struct machine *machine, uint64_t time_ns)
 	return machine->is_timeless ? UINT64_MAX - 1 : time_ns;
 }
 
-/* Whether code was replaced by that of the later copy at this time. */
-static bool is_later(const struct machine *machine, uint64_t address, uint64_t time_ns)
+/* The first range of code that was replaced that ends behind `address`. Of one that it is in it is
+ * known now since when that is so. */
+static const struct later_range *next_replaced(const struct machine *machine, uint64_t address)
 {
 	const struct later_range *range = later_code_range(&machine->later, address);
 
-	return range && range->start <= address && time_ns >= range->since;
+	if (range && range->start <= address && machine->later.settle)
+		machine->later.settle(machine->later.settle_context);
+	return range;
+}
+
+/* Since when an address has the code of the later copy; UINT64_MAX: never. */
+static uint64_t later_since(const struct machine *machine, const struct later_range *range,
+			    uint64_t address)
+{
+	return range && range->start <= address ? later_code_since(&machine->later, range)
+						: UINT64_MAX;
+}
+
+static bool is_later(uint64_t since, uint64_t time_ns)
+{
+	return since != UINT64_MAX && time_ns >= since;
 }
 
 /* What holds in a range of code that is replaced, or up to it, does not hold before or after. */
-static void limit_view(const struct later_range *range, uint64_t address, uint64_t time_ns,
-		       struct code_view *view)
+static void limit_view(const struct later_range *range, uint64_t since, uint64_t address,
+		       uint64_t time_ns, struct code_view *view)
 {
 	uint64_t border = range->start > address ? range->start : range->end;
 
@@ -331,24 +347,25 @@ static void limit_view(const struct later_range *range, uint64_t address, uint64
 		view->left = border - address;
 	if (range->start > address)
 		return;
-	if (time_ns < range->since && view->to > range->since)
-		view->to = range->since;
-	if (time_ns >= range->since && view->from < range->since)
-		view->from = range->since;
+	if (time_ns < since && view->to > since)
+		view->to = since;
+	if (time_ns >= since && view->from < since)
+		view->from = since;
 }
 
 static int kernel_code(const struct machine *machine, uint64_t address, uint64_t time_ns,
 		       struct code_view *ret)
 {
-	const struct later_range *range = later_code_range(&machine->later, address);
+	const struct later_range *range = next_replaced(machine, address);
+	uint64_t since = later_since(machine, range, address);
 	const struct image *image =
-		is_later(machine, address, time_ns) ? &machine->later.image : &machine->image;
+		is_later(since, time_ns) ? &machine->later.image : &machine->image;
 	struct text_view view;
 	int r = text_pokes_find(&machine->pokes, image, address, time_ns, &view);
 
 	*ret = (struct code_view){ view.data, view.left, view.from, view.to };
 	if (range)
-		limit_view(range, address, time_ns, ret);
+		limit_view(range, since, address, time_ns, ret);
 	return r;
 }
 
@@ -356,6 +373,24 @@ struct later_range *machine_replaced(struct machine *machine, size_t *ret_count)
 {
 	*ret_count = machine->later.ranges.count;
 	return machine->later.ranges.items;
+}
+
+struct later_range *machine_replaced_at(struct machine *machine, uint64_t address)
+{
+	struct later_range *range = later_code_range(&machine->later, address);
+
+	return range && range->start <= address ? range : NULL;
+}
+
+void machine_replaced_settle(struct machine *machine, void (*settle)(void *context), void *context)
+{
+	machine->later.settle = settle;
+	machine->later.settle_context = context;
+}
+
+void machine_replaced_assume(struct machine *machine, enum later_version version)
+{
+	machine->later.version = version;
 }
 
 bool machine_has_later_code(const struct machine *machine)
@@ -429,13 +464,12 @@ int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_
 static const struct symbol *find_symbol(const struct machine *machine, uint64_t address,
 					uint64_t time_ns)
 {
-	const struct later_range *range = later_code_range(&machine->later, address);
+	const struct later_range *range = next_replaced(machine, address);
 	bool is_replaced = range && range->start <= address;
-	const struct symbol *symbol = NULL;
+	bool is_new = is_later(later_since(machine, range, address), time_ns);
+	const struct symbol *symbol = is_new ? NULL : symbols_find(&machine->symbols, address);
 
-	if (!is_later(machine, address, time_ns))
-		symbol = symbols_find(&machine->symbols, address);
-	if (symbol || (is_replaced && time_ns < range->since))
+	if (symbol || (is_replaced && !is_new))
 		return symbol;
 	return symbols_find(&machine->later_symbols, address);
 }

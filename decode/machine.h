@@ -8,6 +8,7 @@
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
 #include "decode/image.h"
+#include "decode/later_code.h"
 #include "decode/perf_data.h"
 #include "decode/symbols.h"
 
@@ -122,11 +123,23 @@ bool machine_has_later_code(const struct machine *machine);
 struct bytes machine_later_code(const struct machine *machine, uint64_t address, size_t size,
 				uint64_t time_ns);
 
-struct later_range;
-
 /** Where the code of a kernel was replaced by what a later copy has, by address. Since when is for
- * the caller to find out and set, before others ask for code. */
+ * the caller to find out and set: machine_replaced_settle(). */
 struct later_range *machine_replaced(struct machine *machine, size_t *ret_count);
+
+/** The one of them that an address is in; NULL: none. */
+struct later_range *machine_replaced_at(struct machine *machine, uint64_t address);
+
+/**
+ * Have somebody told when it is first of interest since when code was replaced, if some was.
+ *
+ * @settle  called with `context` whenever somebody asks for code or symbols in it, in any thread,
+ *          which goes on when it returns; NULL: not any more
+ */
+void machine_replaced_settle(struct machine *machine, void (*settle)(void *context), void *context);
+
+/** Have one of the copies' code, whatever the time is, or LATER_SINCE. */
+void machine_replaced_assume(struct machine *machine, enum later_version version);
 
 /** The module that a kernel's address belongs to, as "[kvm]"; NULL: none that is known. */
 const char *machine_module(const struct machine *machine, uint64_t address, uint64_t time_ns);

@@ -145,10 +145,11 @@ static int load_kcore(struct machine *machine, const struct kernel_files *files,
 		r = settle(machine, load_later(machine, files->later_kcore, &story), NULL, &story,
 			   error);
 	if (!r && name_pieces(machine))
-		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+		r = -PTVM_NO_MEMORY;
 	if (!r) {
 		symbols_clip(&machine->symbols, &machine->image);
 		symbols_clip(&machine->later_symbols, &machine->image);
+		r = later_code_group(&machine->later, &machine->later_symbols);
 	}
 	elf_file_close(&file);
 	return r;

@@ -21,6 +21,7 @@ struct patch_inference {
 	const struct pt_config *config;
 	const struct machines *machines;
 	struct pt_offsets offsets;
+	struct bytes mapping; /* of the trace; empty: it is in memory */
 	struct {
 		struct inference_source *items;
 		size_t count, room;

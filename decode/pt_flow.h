@@ -130,17 +130,14 @@ struct flow_patches {
 	} items[FLOW_PATCHES];            /* the last, see flow_mark_set() */
 };
 
-enum { REPLACED_MODULES = 4 };
-
 /** Modules that may have been replaced since they were copied (replaced_module.h). */
 struct replaced_modules {
-	uint32_t count;
-	bool any; /* of them was */
-	struct replaced_module {
+	bool is_asked; /* what all queues say of them is in force */
+	bool any;      /* was replaced, by that */
+	struct {
 		struct machine *machine;
-		const char *name;         /* NULL: none */
-		uint64_t since_ns;        /* perf's clock: not to be believed from then on */
-	} items[REPLACED_MODULES], doubt; /* `doubt`: one that was not asked about yet */
+		const char *name; /* NULL: none */
+	} doubt;                  /* one that may have been */
 };
 
 enum flow_state {

@@ -15,8 +15,7 @@ struct module_doubts {
 	const struct patch_inference *sources;
 	pthread_mutex_t lock;
 	bool is_done;
-	struct replaced_module items[CODE_VISITS_RANGES];
-	size_t count;
+	struct replaced_module_list list;
 };
 
 /** Begin; `sources` is borrowed. */

@@ -6,7 +6,6 @@
 
 #include "decode/aux_pages.h"
 #include "decode/base/error.h"
-#include "decode/code_visits.h"
 #include "decode/pt_offset_learn.h"
 #include "decode/trace_index.h"
 
@@ -476,11 +475,12 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 	    pt_offsets_learn(queues, count, print->pt, &print->mapping, &offsets))
 		return -PTVM_NO_MEMORY;
 	patch_inference_init(&team->inference, print->pt, print->machines, &offsets);
+	team->inference.mapping = print->mapping;
 	module_doubts_init(&team->doubts, &team->inference);
+	code_visits_init(&team->visits, &team->inference);
 	if (init_lanes(team, queues, count, &offsets))
 		return -PTVM_NO_MEMORY;
 	share_memory(team);
-	code_visits_settle(&team->inference);
 	return 0;
 }
 
@@ -496,6 +496,7 @@ void team_free(struct team *team)
 	free(team->lanes);
 	chunk_list_free(&team->chunks);
 	timeline_free(&team->timeline);
+	code_visits_free(&team->visits);
 	module_doubts_free(&team->doubts);
 	patch_inference_free(&team->inference);
 	pthread_cond_destroy(&team->work);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "decode/code_visits.h"
 #include "decode/job.h"
 #include "decode/label_list.h"
 #include "decode/patch_inference.h"
@@ -53,6 +54,7 @@ struct team {
 	struct label_list labels;
 	struct patch_inference inference;
 	struct module_doubts doubts;
+	struct code_visits visits;
 };
 
 /** What came of it. */

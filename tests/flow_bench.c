@@ -267,14 +267,16 @@ void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
 	const struct flow_code where = { .pid = 0 };
 	struct patch_inference sources;
 	struct module_doubts doubts;
+	struct code_visits visits;
 
 	patch_inference_init(&sources, config, machines, &offsets);
 	if (patch_inference_add(&sources, queue, &where))
 		abort();
-	code_visits_settle(&sources);
+	code_visits_init(&visits, &sources);
 	module_doubts_init(&doubts, &sources);
 	decode(queue, config, machines, min_size, (struct flow_code){ .doubts = &doubts }, ret);
 	module_doubts_free(&doubts);
+	code_visits_free(&visits);
 	patch_inference_free(&sources);
 }
 

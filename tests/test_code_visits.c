@@ -2,10 +2,12 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "decode/base/vec.h"
 #include "decode/machine_parts.h"
 #include "tests/flow_bench.h"
 
@@ -15,7 +17,7 @@
  *     jne; nop...; ret
  * so that a visit has a branch, or none. */
 
-enum { SIZE = 128, NOPL = 16, MIDDLE = 40 };
+enum { SIZE = 128, NOPL = 16, MIDDLE = 40, APART = 0x2000, MANY = 70 };
 
 static const uint64_t kernel = 0xffffffff81000000, module = 0xffffffffc0200000;
 
@@ -26,6 +28,7 @@ struct fixture {
 	struct pt_bytes traces[2];
 	struct bench_queue queues[2];
 	struct patch_inference sources;
+	struct code_visits visits;
 };
 
 static int set_up(void **state)
@@ -72,16 +75,20 @@ static void put_tnt(struct pt_bytes *trace, uint8_t count)
 }
 
 /* A letter is what is visited: code as it was Before or After, other code (x), or none (-).
- * Capital: at the function, `m`: its middle as it was before, `a`: a place within an instruction.
+ * Capital: at the function (D: After, at the second place), `m`: its middle as it was before, `a`:
+ * a place within an instruction.
  */
 static void visit(struct pt_bytes *trace, char what)
 {
-	uint64_t place = what == 'm' || what == 'y' ? MIDDLE : what == 'a' ? NOPL + 1 : 0;
+	uint64_t place = what == 'm' || what == 'y' ? MIDDLE
+			 : what == 'a'              ? NOPL + 1
+			 : what == 'D'              ? APART
+						    : 0;
 
 	if (what == '-')
 		return;
 	pt_put_ip(trace, PT_TIP, module + place, PT_IP_AUTO);
-	if (what == 'A')
+	if (what == 'A' || what == 'D')
 		put_tnt(trace, 1);
 	if (what == 'x' || what == 'y')
 		put_tnt(trace, 3);
@@ -118,6 +125,21 @@ static void begin(struct fixture *fixture, const char *one, const char *other)
 			0);
 }
 
+/* What the first to ask for the code learns. */
+static uint64_t settled(struct fixture *fixture)
+{
+	struct machine *host = fixture->machines.host;
+	struct code_view view;
+
+	code_visits_init(&fixture->visits, &fixture->sources);
+	assert_int_equal(machine_code(host, -1, kernel, 0, &view), 0);
+	assert_false(fixture->visits.is_begun);
+	assert_int_equal(machine_code(host, -1, module, 0, &view), 0);
+	assert_true(fixture->visits.is_done);
+	code_visits_free(&fixture->visits);
+	return host->later.ranges.items[0].since;
+}
+
 /* Since when the later copy's code is there, by what two CPUs visit. */
 static uint64_t since(void **state, const char *one, const char *other)
 {
@@ -133,19 +155,50 @@ static uint64_t since(void **state, const char *one, const char *other)
 			 0);
 	assert_int_equal(host->later.ranges.count, 1);
 	begin(fixture, one, other);
-	code_visits_settle(&fixture->sources);
-	ret = host->later.ranges.items[0].since;
+	ret = settled(fixture);
 	patch_inference_free(&fixture->sources);
 	tear_down(state);
 	return ret;
 }
 
+/* Have the code once more, at some distance, and both replaced by one module, or by different ones.
+ * Returns since when that is so, which each place is visited once for. */
+static void replace_twice(void **state, const char *one, const char *other, uint64_t ret[2])
+{
+	const struct symbol symbols[] = {
+		{ .start = module, .name = "a", .module = one },
+		{ .start = module + APART, .name = "b", .module = other }
+	};
+	struct fixture *fixture;
+	struct later_code *later;
+
+	set_up(state);
+	fixture = *state;
+	later = &fixture->machines.host->later;
+	assert_true(bench_add_code(fixture->machines.host, module + APART, fixture->before, SIZE));
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(later_code_add(later, symbols[i].start, fixture->before,
+						(struct bytes){ fixture->after, SIZE }),
+				 0);
+		assert_int_equal(symbols_add(&fixture->machines.host->later_symbols, &symbols[i]),
+				 0);
+	}
+	assert_int_equal(symbols_finish(&fixture->machines.host->later_symbols, true), 0);
+	assert_int_equal(later_code_group(later, &fixture->machines.host->later_symbols), 0);
+	begin(fixture, "BA", "--D");
+	ret[0] = settled(fixture);
+	ret[1] = later->ranges.items[1].since;
+	patch_inference_free(&fixture->sources);
+	tear_down(state);
+}
+
 /* Until when the copy is to be believed where there is no later one. */
 static uint64_t until(void **state, bool is_timed, const char *one, const char *other)
 {
-	struct replaced_module modules[CODE_VISITS_RANGES];
+	struct replaced_module_list modules = { 0 };
 	struct fixture *fixture;
 	struct machine *host;
+	uint64_t ret;
 
 	set_up(state);
 	fixture = *state;
@@ -153,11 +206,14 @@ static uint64_t until(void **state, bool is_timed, const char *one, const char *
 	if (!is_timed)
 		fixture->config = (struct pt_config){ .have_event_trace = false };
 	begin(fixture, one, other);
-	assert_int_equal(code_visits_modules(&fixture->sources, modules), 1);
-	assert_true(modules[0].machine == host && !strcmp(modules[0].name, "[old]"));
+	code_visits_modules(&fixture->sources, &modules);
+	assert_int_equal(modules.count, 1);
+	assert_true(modules.items[0].machine == host && !strcmp(modules.items[0].name, "[old]"));
+	ret = modules.items[0].since_ns;
+	vec_free(&modules);
 	patch_inference_free(&fixture->sources);
 	tear_down(state);
-	return modules[0].since_ns;
+	return ret;
 }
 
 static void a_later_copy_holds_from_between_the_visits_that_tell(void **state)
@@ -183,6 +239,56 @@ static void without_evidence_all_is_as_copied(void **state)
 static void code_of_a_third_kind_says_nothing(void **state)
 {
 	assert_int_equal(since(state, "BxxAAxA", "x"), 251);
+}
+
+static void a_module_that_came_is_judged_as_a_whole(void **state)
+{
+	uint64_t found[2];
+
+	replace_twice(state, "[new]", "[new]", found);
+	assert_true(found[0] == 151 && found[1] == 151);
+	replace_twice(state, "[new]", "[other]", found);
+	assert_true(found[0] == UINT64_MAX && found[1] == UINT64_MAX);
+}
+
+static void there_may_be_many_modules(void **state)
+{
+	static char names[MANY][8];
+	struct replaced_module_list list = { 0 };
+	struct fixture *fixture = *state;
+	struct machine *host = fixture->machines.host;
+	struct pt_bytes *trace = &fixture->traces[0];
+
+	fixture->config = (struct pt_config){ .have_event_trace = false };
+	pt_put_psb(trace);
+	pt_put_value(trace, PT_PSBEND, 0);
+	pt_put_ip(trace, PT_TIP_PGE, kernel, PT_IP_AUTO);
+	for (uint64_t i = 0; i < MANY; i++) {
+		const struct symbol symbol = { .start = module + (i + 1) * APART,
+					       .name = "function",
+					       .module = names[i] };
+
+		(void)snprintf(names[i], sizeof(names[i]), "[m%u]", (unsigned)i);
+		assert_int_equal(symbols_add(&host->symbols, &symbol), 0);
+		assert_true(bench_add_code(host, symbol.start, fixture->before, SIZE));
+		for (unsigned k = 0; k < 2; k++) {
+			pt_put_ip(trace, PT_TIP, symbol.start + NOPL + 1, PT_IP_AUTO);
+			pt_put_ip(trace, PT_TIP, kernel, PT_IP_AUTO);
+		}
+	}
+	assert_int_equal(symbols_finish(&host->symbols, true), 0);
+	bench_queue_add(&fixture->queues[0], trace->data, trace->size, false);
+	patch_inference_init(&fixture->sources, &fixture->config, &fixture->machines,
+			     &(struct pt_offsets){ 0 });
+	assert_int_equal(patch_inference_add(&fixture->sources, &fixture->queues[0].queue,
+					     &(struct flow_code){ .pid = 0 }),
+			 0);
+	code_visits_modules(&fixture->sources, &list);
+	assert_int_equal(list.count, MANY);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(list.items[i].since_ns, 0);
+	vec_free(&list);
+	patch_inference_free(&fixture->sources);
 }
 
 static void where_nobody_goes_other_code_came(void **state)
@@ -213,6 +319,8 @@ int main(void)
 		cmocka_unit_test(a_later_copy_holds_from_between_the_visits_that_tell),
 		cmocka_unit_test(without_evidence_all_is_as_copied),
 		cmocka_unit_test(code_of_a_third_kind_says_nothing),
+		cmocka_unit_test(a_module_that_came_is_judged_as_a_whole),
+		cmocka_unit_test_setup_teardown(there_may_be_many_modules, set_up, tear_down),
 		cmocka_unit_test(where_nobody_goes_other_code_came),
 		cmocka_unit_test(what_may_be_is_believed),
 		cmocka_unit_test(without_times_it_is_all_or_nothing),

@@ -109,6 +109,82 @@ static void code_that_was_replaced_is_not_what_a_kernel_patches(void **state)
 	later_code_free(&fixture.later);
 }
 
+static void no_code_is_where_addresses_end(void **state)
+{
+	struct fixture fixture = { .after = { 1 } };
+
+	assert_int_equal(later_code_add(&fixture.later, UINT64_MAX - SIZE + 1, fixture.before,
+					(struct bytes){ fixture.after, SIZE }),
+			 0);
+	assert_int_equal(fixture.later.changes.count, 0);
+	assert_int_equal(fixture.later.image.count, 0);
+	later_code_free(&fixture.later);
+}
+
+/* Replaced pages of the kernel's memory, and what is loaded there later: a letter for each module,
+ * b for BPF programs, - for nothing that is known; a blank is a page that was not replaced. */
+static void replace_pages(struct later_code *later, struct symbols *symbols, const char *pages)
+{
+	static uint8_t before[4096], after[4096];
+	static const char *const names[] = { "[x]", "[y]", "[z]" };
+
+	memset(after, 'l', sizeof(after));
+	for (unsigned i = 0; pages[i]; i++) {
+		const uint64_t page = base + i * sizeof(after);
+		struct symbol symbol = { .start = page + 16, .end = page + 32, .name = "function" };
+
+		if (pages[i] == ' ')
+			continue;
+		assert_int_equal(
+			later_code_add(later, page, before, (struct bytes){ after, sizeof(after) }),
+			0);
+		if (pages[i] == '-')
+			continue;
+		symbol.module = pages[i] == 'b' ? "[bpf]" : names[pages[i] - 'x'];
+		assert_int_equal(symbols_add(symbols, &symbol), 0);
+	}
+	assert_int_equal(symbols_finish(symbols, true), 0);
+	assert_int_equal(later_code_group(later, symbols), 0);
+}
+
+/* A digit for each range: the first that was replaced at the same time. */
+static void assert_groups(const char *pages, const char *expected)
+{
+	struct later_code later = { 0 };
+	struct symbols symbols = { 0 };
+	char found[16] = "";
+
+	replace_pages(&later, &symbols, pages);
+	assert_true(later.ranges.count < sizeof(found));
+	for (size_t i = 0; i < later.ranges.count; i++) {
+		found[i] = (char)('0' + later.ranges.items[i].first);
+		assert_true(later.ranges.items[i].since == UINT64_MAX);
+		assert_ptr_equal(later_code_range(&later, later.ranges.items[i].start),
+				 &later.ranges.items[i]);
+	}
+	assert_string_equal(found, expected);
+	later_code_free(&later);
+	symbols_free(&symbols);
+}
+
+static void a_module_is_replaced_as_a_whole(void **state)
+{
+	assert_groups("", "");
+	assert_groups("xxx", "0");
+	assert_groups("xx xx", "00");
+	assert_groups("xxyy", "01");
+	assert_groups("xx xyy y", "0022");
+	assert_groups("zx yz", "0120");
+}
+
+static void other_code_is_replaced_page_by_page(void **state)
+{
+	assert_groups("--", "0");
+	assert_groups("- -", "01");
+	assert_groups("b b", "01");
+	assert_groups("x-x", "010");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +192,9 @@ int main(void)
 		cmocka_unit_test(a_change_is_found_where_it_overlaps),
 		cmocka_unit_test(pages_may_lie_apart),
 		cmocka_unit_test(code_that_was_replaced_is_not_what_a_kernel_patches),
+		cmocka_unit_test(no_code_is_where_addresses_end),
+		cmocka_unit_test(a_module_is_replaced_as_a_whole),
+		cmocka_unit_test(other_code_is_replaced_page_by_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

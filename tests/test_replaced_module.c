@@ -102,6 +102,44 @@ static void a_module_that_is_entered_as_it_should_be_is_believed(void **state)
 	assert_int_equal(insns, TIMES * (SIZE - MIDDLE));
 }
 
+/* Each of them is doubted in the same segment. */
+static void any_number_of_modules_may_be_replaced(void **state)
+{
+	enum { MODULES = 9, APART = 0x1000 };
+	static const char *const names[MODULES] = { "[a]", "[b]", "[c]", "[d]", "[e]",
+						    "[f]", "[g]", "[h]", "[i]" };
+	const struct pt_config config = { .have_event_trace = false };
+	struct pt_bytes trace = { 0 };
+	struct bench_queue queue = { 0 };
+	struct bench_list list = { 0 };
+	struct machines machines;
+
+	load(&machines, "[old]");
+	pt_put_psb(&trace);
+	pt_put_value(&trace, PT_PSBEND, 0);
+	pt_put_ip(&trace, PT_TIP_PGE, kernel, PT_IP_AUTO);
+	for (uint64_t i = 0; i < MODULES * 2; i++) {
+		const struct symbol symbol = { .start = module + (i / 2 + 1) * APART,
+					       .name = "function",
+					       .module = names[i / 2] };
+
+		assert_true(bench_add_code(machines.host, symbol.start, "\x31\xc0\xc3", 3));
+		assert_int_equal(symbols_add(&machines.host->symbols, &symbol), 0);
+		pt_put_ip(&trace, PT_TIP, symbol.start + INSIDE, PT_IP_AUTO);
+		pt_put_ip(&trace, PT_TIP, kernel, PT_IP_AUTO);
+	}
+	assert_int_equal(symbols_finish(&machines.host->symbols, true), 0);
+	bench_queue_add(&queue, trace.data, trace.size, false);
+	bench_decode(&queue.queue, &config, &machines, 0, &list);
+	assert_int_equal(list.gaps, MODULES * 2);
+	for (size_t i = 0; i < list.count; i++)
+		assert_true(list.items[i].is_gap || list.items[i].ip < module);
+	bench_list_free(&list);
+	bench_queue_free(&queue);
+	machines_free(&machines);
+	pt_bytes_free(&trace);
+}
+
 static void the_kernel_is_never_replaced(void **state)
 {
 	unsigned insns;
@@ -115,6 +153,7 @@ int main(void)
 		cmocka_unit_test(what_was_replaced_is_not_believed),
 		cmocka_unit_test(nor_where_it_would_agree_if_that_is_inside_of_an_instruction),
 		cmocka_unit_test(a_module_that_is_entered_as_it_should_be_is_believed),
+		cmocka_unit_test(any_number_of_modules_may_be_replaced),
 		cmocka_unit_test(the_kernel_is_never_replaced),
 	};
 
