@@ -97,6 +97,7 @@ static bool find_host_tsc(struct learner *learner)
 static bool learn_by_stop(const struct aux_queue *queue, const struct pt_config *config,
 			  uint64_t *ret)
 {
+	struct pt_config guest = *config;
 	struct pt_segment segment;
 	struct pt_walk walk;
 	size_t i = 0;
@@ -105,8 +106,8 @@ static bool learn_by_stop(const struct aux_queue *queue, const struct pt_config 
 		i++;
 	if (i == queue->count || !config->conv.valid)
 		return false;
-	pt_walk_init(&walk, queue, config, NULL, UINT64_MAX);
-	walk.guest_clock = true;
+	guest.guest_tsc_raw = true;
+	pt_walk_init(&walk, queue, &guest, NULL, UINT64_MAX);
 	walk.stop = queue->spans[i].position + queue->spans[i].size;
 	(void)pt_walk_next(&walk, &segment);
 	*ret = walk.clock.now - time_conv_tsc(&config->conv, queue->spans[i].stop_ns);

@@ -36,10 +36,7 @@ void pt_segment_feed_clock(struct pt_clock *clock, const struct aux_queue *queue
 
 static void feed(struct pt_walk *walk, uint64_t position, struct pt_tsc_group *group)
 {
-	struct pt_context context = walk->context;
-
-	context.nr &= !walk->guest_clock;
-	pt_segment_feed_clock(&walk->clock, walk->cursor.queue, position, &context, group);
+	pt_segment_feed_clock(&walk->clock, walk->cursor.queue, position, &walk->context, group);
 }
 
 void pt_walk_init(struct pt_walk *walk, const struct aux_queue *queue,
@@ -51,7 +48,7 @@ void pt_walk_init(struct pt_walk *walk, const struct aux_queue *queue,
 	walk->config = config;
 	walk->min_size = min_size;
 	walk->grid = walk->stop = 0;
-	walk->ended = walk->guest_clock = walk->leaps = false;
+	walk->ended = walk->leaps = false;
 	walk->context = pt_context_unknown();
 	pt_clock_init(&walk->clock, config);
 	if (offsets)

@@ -32,7 +32,6 @@ struct pt_walk {
 	uint64_t grid; /* bytes: also cut at the first PSB after each multiple of it; 0: not */
 	uint64_t stop; /* read no further than this; 0: to the end */
 	bool ended;
-	bool guest_clock; /* take guest TSCs as they are: the clock shows guest time */
 	/* Nobody asks when the CBR changed. If the trace has no time either, packets between two
 	 * PSB+ that state the context need not be read. */
 	bool leaps;

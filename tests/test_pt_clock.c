@@ -136,6 +136,24 @@ static void a_tsc_after_the_buffer_was_read_is_damage(void **state)
 	assert_int_equal(clock.now, START + 100000);
 }
 
+/* Where nothing is known yet, a time that cannot be is worse than none. */
+static void a_first_tsc_that_cannot_be_is_damage(void **state)
+{
+	struct pt_config begun = config;
+	struct pt_clock clock;
+
+	begun.begin_tsc = START;
+	pt_clock_init(&clock, &begun);
+	clock.reference = START + 100000;
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = START - 100000, .have_tma = true });
+	assert_false(clock.known || clock.have_ctc || clock.now);
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = START + 100001, .have_tma = true });
+	assert_false(clock.known || clock.have_ctc || clock.now);
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = START + 99999, .have_tma = true });
+	assert_true(clock.known && clock.have_ctc);
+	assert_int_equal(clock.now, START + 99999);
+}
+
 static void a_tsc_wraps_at_56_bits(void **state)
 {
 	struct pt_clock clock;
@@ -266,6 +284,7 @@ int main(void)
 		cmocka_unit_test(time_never_runs_backwards_and_says_so),
 		cmocka_unit_test(a_tsc_is_extended_to_what_is_near),
 		cmocka_unit_test(a_tsc_after_the_buffer_was_read_is_damage),
+		cmocka_unit_test(a_first_tsc_that_cannot_be_is_damage),
 		cmocka_unit_test(a_tsc_wraps_at_56_bits),
 		cmocka_unit_test(a_guests_tsc_shows_its_offset_and_the_hosts_time),
 		cmocka_unit_test(without_crystal_a_known_offset_serves),
