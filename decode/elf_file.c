@@ -80,7 +80,7 @@ int elf_file_read(const char *name, struct bytes bytes, struct elf_file *ret,
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not an ELF file for x86", name);
 	ret->type = header.e_type;
 	if (read_segments(ret))
-		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for segments", name);
+		return -PTVM_NO_MEMORY;
 	read_build_id(ret);
 	return 0;
 }

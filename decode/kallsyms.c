@@ -95,7 +95,7 @@ int kallsyms_load(const char *path, struct symbols *ret, struct ptvm_error *erro
 	symbols_reserve(ret, size / LINE_BYTES);
 	r = kallsyms_parse(text, size, ret);
 	if (r < 0 || symbols_finish(ret, true))
-		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for symbols", path);
+		return -PTVM_NO_MEMORY;
 	if (!ret->count || !ret->items[ret->count - 1].start)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no symbol with an address", path);
 	return 0;

@@ -225,7 +225,7 @@ int machine_keep_file(struct machine *machine, const char *path, struct bytes *r
 	if (file.path && vec_push(&machine->files, file))
 		return 0;
 	mapped_file_close(ret);
-	return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+	return -PTVM_NO_MEMORY;
 }
 
 int machine_open_elf(struct machine *machine, const char *path, struct elf_file *ret,

@@ -16,7 +16,7 @@ static int add_piece(struct machine *machine, const char *path, const char *name
 	if (r == -PTVM_BAD_INPUT)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing fits at 0x%llx", path,
 				 (unsigned long long)address);
-	return r ? ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path) : 0;
+	return r ? -PTVM_NO_MEMORY : 0;
 }
 
 static int add_symbols(struct machine *machine, const struct elf_file *file, uint64_t base)
@@ -39,7 +39,7 @@ static int add_segments(struct machine *machine, const char *path, const struct 
 	size_t dropped;
 
 	if (!name)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+		return -PTVM_NO_MEMORY;
 	for (size_t i = 0; i < file->segments.count; i++) {
 		const struct elf_segment *segment = &file->segments.items[i];
 		int r = add_piece(machine, path, name, segment->address + base,
@@ -52,7 +52,7 @@ static int add_segments(struct machine *machine, const char *path, const struct 
 		machine_note(machine, "%s: %zu segment%s not wholly in the file", path,
 			     file->cut_segments, plural(file->cut_segments));
 	if (history_finish(&machine->maps.history, &dropped) || add_symbols(machine, file, base))
-		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+		return -PTVM_NO_MEMORY;
 	return 0;
 }
 
@@ -88,9 +88,9 @@ int machine_add_raw(struct machine *machine, const char *path, uint64_t from, ui
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: has no bytes %llu to %llu", path,
 				 (unsigned long long)from, (unsigned long long)to);
 	if (!name)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+		return -PTVM_NO_MEMORY;
 	r = add_piece(machine, path, name, address, bytes_slice(bytes, from, to - from), error);
 	if (!r && history_finish(&machine->maps.history, &dropped))
-		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+		r = -PTVM_NO_MEMORY;
 	return r;
 }

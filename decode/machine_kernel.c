@@ -38,7 +38,7 @@ static int add_segments(struct machine *machine, const char *path, const struct 
 				      : -PTVM_BAD_INPUT;
 
 		if (r == -PTVM_NO_MEMORY)
-			return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+			return -PTVM_NO_MEMORY;
 		added += !r;
 	}
 	if (!added)
@@ -126,7 +126,7 @@ static int load_later(struct machine *machine, const char *path, struct ptvm_err
 
 	if (!r && (add_changed(&machine->later, &machine->image, &file) ||
 		   add_missing(&machine->image, &file)))
-		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+		r = -PTVM_NO_MEMORY;
 	elf_file_close(&file);
 	return r;
 }
@@ -190,7 +190,7 @@ static int load_kallsyms(struct machine *machine, const char *path, bool *ret_mo
 	machine_note(machine, "%s: %s is not where it was when traced; moved by 0x%" PRIx64, path,
 		     machine->reference_name, delta);
 	if (move_kernel(&machine->symbols, delta))
-		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for symbols", path);
+		return -PTVM_NO_MEMORY;
 	return 0;
 }
 
@@ -201,10 +201,10 @@ static int read_vmlinux(struct machine *machine, const char *path, const struct 
 	uint64_t delta;
 
 	if (elf_file_symbols(file, ELF_ADDRESSES, file, symbols) || symbols_finish(symbols, false))
-		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for symbols", path);
+		return -PTVM_NO_MEMORY;
 	delta = displacement(machine, symbols);
 	if (move_kernel(symbols, delta))
-		return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for symbols", path);
+		return -PTVM_NO_MEMORY;
 	return add_segments(machine, path, file, delta, error);
 }
 
@@ -232,10 +232,10 @@ static int load_modules(struct machine *machine, const char *path, struct ptvm_e
 			arena_strndup(&machine->names, module->name, strlen(module->name));
 
 		if (!name || named_ranges_add(&machine->maps, module->start, module->end, 0, name))
-			r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for modules", path);
+			r = -PTVM_NO_MEMORY;
 	}
 	if (!r && history_finish(&machine->maps.history, &dropped))
-		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for modules", path);
+		r = -PTVM_NO_MEMORY;
 	modules_free(&modules);
 	return r;
 }

@@ -248,7 +248,7 @@ int machines_load(const struct perf_data *data, const struct machine_options *op
 	if (!r)
 		r = machines_read_records(ret, data);
 	if (r)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "no memory for code and symbols");
+		return -PTVM_NO_MEMORY;
 	r = load_host(ret->host, data, options, error);
 	for (size_t i = 0; !r && i < ret->guest_count; i++)
 		r = load_guest(ret->guests[i], data, options, error);

@@ -93,7 +93,7 @@ int modules_load(const char *path, struct modules *ret, struct ptvm_error *error
 	int r = text_file_read(path, &arena, &text, &size, error);
 
 	if (!r && modules_parse(text, size, ret))
-		r = ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for modules", path);
+		r = -PTVM_NO_MEMORY;
 	arena_free(&arena);
 	return r;
 }

@@ -374,7 +374,7 @@ int team_run(struct team *team, struct ptvm_error *error)
 	write_lines(team); /* without lanes there may be records */
 	pthread_mutex_unlock(&team->lock);
 	if (team->out_of_memory)
-		return ptvm_fail(error, PTVM_NO_MEMORY, "out of memory");
+		return -PTVM_NO_MEMORY;
 	return team->written;
 }
 
@@ -528,7 +528,7 @@ int team_print(const struct aux_queue *queues, size_t count, const struct print_
 	for (size_t i = 0; i < count; i++)
 		ret->bytes += queues[i].size;
 	r = team_init(&team, queues, count, print, output);
-	r = r ? ptvm_fail(error, PTVM_NO_MEMORY, "out of memory") : team_run(&team, error);
+	r = r ? -PTVM_NO_MEMORY : team_run(&team, error);
 	get_result(&team, ret);
 	team_free(&team);
 	return r;

@@ -39,7 +39,7 @@ int text_file_read(const char *path, struct arena *arena, char **ret_text, size_
 		ssize_t n;
 
 		if (!text)
-			return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory to read it", path);
+			return -PTVM_NO_MEMORY;
 		n = lseek(fd, 0, SEEK_SET) ? -1 : read_full(fd, text, room);
 		if (n < 0)
 			return ptvm_fail_errno(error, "%s", path);

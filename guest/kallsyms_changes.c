@@ -41,7 +41,7 @@ static int lines_read(const char *directory, struct lines *ret, struct ptvm_erro
 			break;
 		*end = '\0';
 		if (strchr(line, '\t') && !vec_push(ret, line))
-			return ptvm_fail(error, PTVM_NO_MEMORY, "%s: no memory for it", path);
+			return -PTVM_NO_MEMORY;
 	}
 	return 0;
 }
