@@ -82,7 +82,7 @@ static void an_ssh_that_does_not_end_is_ended(void **state)
 {
 	char text[100];
 
-	call_ssh("#!/bin/sh\ntrap '' TERM\nexec sleep 30 >&- 2>&-\n");
+	call_ssh("#!/bin/sh\ntrap '' TERM\nexec sleep 600 >&- 2>&-\n");
 	assert_int_equal(channel_read_text(channel, "/proc/kcore", text, sizeof(text), NULL),
 			 -PTVM_SYSTEM);
 }
