@@ -187,6 +187,17 @@ static void each_kind_of_branch_has_its_flags(void **state)
 	print_bench_free(bench);
 }
 
+static void a_branch_is_an_event_of_period_1(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_EVENT | FIELD_PERIOD | FIELD_IP, "b");
+
+	for (unsigned i = 0; i < 2; i++)
+		branch(bench, 0x1000, JUMP, 0x2000);
+	print_bench_expect(bench, "         1   branches:k:              1000\n"
+				  "         1   branches:k:              1000\n");
+	print_bench_free(bench);
+}
+
 static void calls_are_indented_by_their_depth(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_CALLINDENT, "cr");
@@ -213,6 +224,34 @@ static void the_column_of_calls_grows_at_once(void **state)
 		branch(bench, 0x1000 + i, CALL, 0x2000);
 	assert_int_equal(bench->printer.indent_width, 64);
 	print_bench_free(bench);
+}
+
+/* The width of the column after a call to the named function, so deep, where it was `before`. */
+static unsigned width_at(unsigned depth, unsigned before)
+{
+	struct print_bench *bench = bench_with(FIELD_CALLINDENT, "c");
+	unsigned width;
+
+	for (unsigned i = 0; i < depth; i++)
+		branch(bench, 0x1000 + i, CALL, kernel);
+	bench->printer.indent_width = before;
+	branch(bench, 0, BEGIN | SAMPLE_CALL, kernel);
+	width = bench->printer.indent_width;
+	print_bench_free(bench);
+	return width;
+}
+
+static void the_column_of_calls_seldom_changes(void **state)
+{
+	const unsigned one = width_at(1, 0);
+
+	assert_int_equal(one, 32);
+	assert_int_equal(width_at(4, 0), 32); /* 28 characters, and 4 more */
+	assert_int_equal(width_at(5, 0), 64);
+	assert_int_equal(width_at(5, 32), 32); /* it is just full */
+	assert_int_equal(width_at(6, 32), 64);
+	assert_int_equal(width_at(1, 64), 64);
+	assert_int_equal(width_at(1, 96), 32); /* far too much */
 }
 
 static void the_dso_stands_before_indented_calls(void **state)
@@ -278,6 +317,20 @@ static void a_branch_between_host_and_guest_is_two_lines(void **state)
 	print_bench_free(bench);
 }
 
+static void both_halves_have_the_instruction(void **state)
+{
+	static const uint8_t bytes[] = { 0x0f, 0x01, 0xc2 };
+	const struct insn insn = { .ip = 0x1000, .bytes = bytes, .length = 3 };
+	struct print_bench *bench = bench_with(FIELD_IP | FIELD_INSN, "b");
+
+	bench->printer.branch_context = bench->printer.context;
+	bench->printer.context.nr = true;
+	print_vm_branch(&bench->printer, 0x1000, &insn, CALL | SAMPLE_VMENTRY, 0x2000);
+	print_bench_expect(bench, "             1000 insn: 0f 01 c2\n"
+				  "                0 insn: 0f 01 c2\n");
+	print_bench_free(bench);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,13 +342,16 @@ int main(void)
 		cmocka_unit_test(a_branch_without_an_instruction_has_no_length),
 		cmocka_unit_test(letters_let_calls_and_returns_through),
 		cmocka_unit_test(each_kind_of_branch_has_its_flags),
+		cmocka_unit_test(a_branch_is_an_event_of_period_1),
 		cmocka_unit_test(calls_are_indented_by_their_depth),
 		cmocka_unit_test(the_column_of_calls_grows_at_once),
+		cmocka_unit_test(the_column_of_calls_seldom_changes),
 		cmocka_unit_test(the_dso_stands_before_indented_calls),
 		cmocka_unit_test(an_address_outside_of_the_trace_has_no_name),
 		cmocka_unit_test(depth_is_followed_where_no_line_is_wanted),
 		cmocka_unit_test(a_branch_has_the_cycles_since_the_last_one),
 		cmocka_unit_test(a_branch_between_host_and_guest_is_two_lines),
+		cmocka_unit_test(both_halves_have_the_instruction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

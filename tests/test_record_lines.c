@@ -13,7 +13,7 @@
 
 /* Records of thread 6 of process 5 on CPU 0, one of each kind, at 1 s, 2 s and so on. */
 
-enum { PID = 5, TID = 6, SAMPLED = 2, KINDS = 7 };
+enum { PID = 5, TID = 6, SAMPLED = 2 };
 
 static const uint64_t second = 1000000000;
 
@@ -50,15 +50,8 @@ static void add_records(struct perf_build *build)
 	perf_build_kernel(build, PERF_SWITCH, 0, NULL, 0, at(7, 1));
 }
 
-static int set_up(void **state)
+static void open_recording(struct fixture *f)
 {
-	static struct fixture fixture;
-	struct fixture *f = &fixture;
-
-	*f = (struct fixture){ 0 };
-	perf_build_pt(&f->build, 0, 1);
-	perf_build_event(&f->build, 0, 0, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP, SAMPLED, 128);
-	add_records(&f->build);
 	assert_int_equal(perf_data_open_bytes(perf_build_file(&f->build), &f->data, NULL), 0);
 	assert_int_equal(sideband_build(&f->data, &f->sideband), 0);
 	assert_true(bench_machines_new(&f->machines));
@@ -68,7 +61,27 @@ static int set_up(void **state)
 					   .machines = &f->machines,
 					   .sideband = f->sideband,
 					   .pt = &f->data.pt };
-	*state = f;
+}
+
+static int set_up(void **state)
+{
+	static struct fixture fixture;
+
+	fixture = (struct fixture){ 0 };
+	*state = &fixture;
+	return 0;
+}
+
+static int set_up_with_trace(void **state)
+{
+	struct fixture *f;
+
+	(void)set_up(state);
+	f = *state;
+	perf_build_pt(&f->build, 0, 1);
+	perf_build_event(&f->build, 0, 0, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP, SAMPLED, 128);
+	add_records(&f->build);
+	open_recording(f);
 	return 0;
 }
 
@@ -204,7 +217,52 @@ static void samples_have_the_fields_of_their_event(void **state)
 	expect_end(f);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+/* Thread 6 makes a record about thread 7, which has another name. */
+static void the_name_is_not_that_of_who_made_the_record(void **state)
+{
+	static const uint32_t comm[] = { PID, 7, 0x656e6f /* "one" */, 0 };
+	static const uint32_t task[] = { PID, PID, 7, TID, 0, 0 };
+	static const uint64_t map[] = {
+		PID | (uint64_t)7 << 32, 0x400000, 0x1000, 0, 0x6e69622f, 0
+	};
+	struct fixture *f = *state;
+
+	perf_build_pt(&f->build, 0, 1);
+	perf_build_kernel(&f->build, PERF_COMM, 0, comm, sizeof(comm), at(1, 0));
+	perf_build_kernel(&f->build, PERF_MMAP, 2, map, sizeof(map), at(2, 0));
+	perf_build_kernel(&f->build, PERF_MMAP, 4, map, sizeof(map), at(3, 0));
+	perf_build_kernel(&f->build, PERF_EXIT, 0, task, sizeof(task), at(4, 0));
+	perf_build_kernel(&f->build, PERF_SWITCH, 0, NULL, 0, at(5, 0));
+	open_recording(f);
+	f->config.fields = FIELD_COMM;
+	begin(f, RECORDS_TASK | RECORDS_MMAP | RECORDS_SWITCH);
+	expect_line(f, "             one PERF_RECORD_COMM: one:5/7\n");
+	expect_line(f, "             one PERF_RECORD_MMAP 5/7: [0x400000(0x1000) @ 0]: x /bin\n");
+	expect_line(f, "       [guest/5] PERF_RECORD_MMAP 5/7: [0x400000(0x1000) @ 0]: x /bin\n");
+	expect_line(f, "             one PERF_RECORD_EXIT(5:7):(5:6)\n");
+	expect_line(f, "              :6 PERF_RECORD_SWITCH IN         \n");
+	expect_end(f);
+}
+
+/* There they came with the samples, whose fields they have. */
+static void without_a_trace_a_line_is_like_those_of_samples(void **state)
+{
+	static const uint64_t lost[] = { 1, 4711 };
+	struct fixture *f = *state;
+
+	perf_build_event(&f->build, 0, 0, BUILD_SAMPLE_TYPE, 1, 128);
+	perf_build_kernel(&f->build, PERF_LOST, 0, lost, sizeof(lost), at(6, 0));
+	open_recording(f);
+	f->config.sample_fields[EVENT_HARDWARE] = FIELD_CPU;
+	begin(f, RECORDS_LOST);
+	expect_line(f, "[000] PERF_RECORD_LOST lost 4711\n");
+	f->config.sample_fields[EVENT_HARDWARE] = 0;
+	begin(f, RECORDS_LOST);
+	expect_line(f, "    6 [000]     6.000000: PERF_RECORD_LOST lost 4711\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_with_trace, tear_down)
+#define TEST_OTHERS(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
@@ -216,6 +274,8 @@ int main(void)
 		TEST(without_time_in_the_trace_records_come_first),
 		TEST(a_name_is_that_of_the_thread_a_record_is_about),
 		TEST(samples_have_the_fields_of_their_event),
+		TEST_OTHERS(the_name_is_not_that_of_who_made_the_record),
+		TEST_OTHERS(without_a_trace_a_line_is_like_those_of_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
