@@ -202,14 +202,13 @@ void print_insn(struct printer *printer, struct block *block, unsigned index, ui
 		begin_insn(printer, period, flags, addr);
 		print_add_origin(printer, block->space, insn->ip);
 	}
+	if (text)
+		add_part(printer, text, text->insns[index], text->offsets[index + 1] - 1);
+	else
+		insn_text(&printer->out, insn, block->space, &printer->config->style);
 	if (printer->config->fields & FIELD_IPC) {
 		print_take_ipc(printer, &printer->insn_ipc, &insns, &cycles);
 		print_add_ipc(&printer->out, insns, cycles);
 	}
-	if (text) {
-		add_part(printer, text, text->insns[index], text->offsets[index + 1]);
-	} else {
-		insn_text(&printer->out, insn, block->space, &printer->config->style);
-		text_putc(&printer->out, '\n');
-	}
+	text_putc(&printer->out, '\n');
 }

@@ -184,7 +184,7 @@ static void cycles_belong_to_the_branches_before_which_they_are_told(void **stat
 }
 
 /* Also where the instruction is one of many, or its flags are not those that it has as a rule. */
-static void cycles_of_an_instruction_stand_before_its_bytes(void **state)
+static void cycles_of_an_instruction_stand_behind_its_bytes(void **state)
 {
 	struct print_bench *bench =
 		print_bench_new(FIELD_FLAGS | FIELD_IP | FIELD_INSN | FIELD_IPC, "i1i");
@@ -204,9 +204,9 @@ static void cycles_of_an_instruction_stand_before_its_bytes(void **state)
 	}
 	prints(bench,
 	       "  jmp                                1000 insn: eb 02\n"
-	       "  jcc                                1004 \t IPC: 0.50 (2/4)  insn: 74 fa\n"
+	       "  jcc                                1004 insn: 74 fa \t IPC: 0.50 (2/4) \n"
 	       "  jmp               (x)              1000 insn: eb 02\n"
-	       "  jcc               (x)              1004 \t IPC: 0.50 (2/4)  insn: 74 fa\n");
+	       "  jcc               (x)              1004 insn: 74 fa \t IPC: 0.50 (2/4) \n");
 }
 
 static void the_time_of_a_packet_is_that_of_the_branch_it_tells(void **state)
@@ -293,7 +293,7 @@ int main(void)
 		cmocka_unit_test(the_interrupt_flag_changes_by_a_branch_or_without),
 		cmocka_unit_test(transactions_begin_and_end),
 		cmocka_unit_test(cycles_belong_to_the_branches_before_which_they_are_told),
-		cmocka_unit_test(cycles_of_an_instruction_stand_before_its_bytes),
+		cmocka_unit_test(cycles_of_an_instruction_stand_behind_its_bytes),
 		cmocka_unit_test(the_time_of_a_packet_is_that_of_the_branch_it_tells),
 		cmocka_unit_test(a_period_is_due_where_tracing_was_on_for_all_of_it),
 		cmocka_unit_test(a_gap_is_told_in_words_of_perf),

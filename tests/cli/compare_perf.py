@@ -44,7 +44,7 @@ MORE = [
     ["--itrace=i100ig", "-C", "0", "--time=,26.86879", "-F", "tid,cpu"],
     ["--itrace=qib", "-F", "ip,addr,ipc", "-C", "1"],
     ["--itrace=bA", "-F", "ip,addr,ipc", "-C", "1"],
-    ["--itrace=i1iA", "-F", "ip,ipc", "-C", "1"],
+    ["--itrace=i1iA", "-F", "ip,insn,insnlen,ipc", "-C", "1"],
     ["--itrace=i100iAb", "-F", "ip,ipc", "-C", "1"],
     ["--itrace=i70igl2", "-C", "0", "--time=,26.86879", "-F", "tid,ip,sym,dso,brstack"],
     ["--itrace=i100il8bp", "-C", "1", "-F", "ip,sym,brstack"],
