@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -89,10 +90,14 @@ static struct job *begin(struct fixture *f, struct printer *printer)
 {
 	if (f->job)
 		job_free(f->job);
-	f->job = calloc(1, sizeof(*f->job));
+	f->job = malloc(sizeof(*f->job));
 	assert_non_null(f->job);
+	memset(f->job, 0x5a, sizeof(*f->job));
 	f->job->segment = f->segment;
 	job_init(f->job, printer);
+	assert_null(f->job->next);
+	assert_null(f->job->chunks.first);
+	assert_int_equal(f->job->state, JOB_WAITING);
 	return f->job;
 }
 

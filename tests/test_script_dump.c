@@ -131,6 +131,23 @@ static void a_recording_is_dumped_with_its_packets(void **state)
 	perf_build_free(&build);
 }
 
+static void the_header_is_what_a_recording_says_of_itself(void **state)
+{
+	struct fixture *f = *state;
+	struct perf_build build = { 0 };
+	FILE *out = open_memstream(&f->text, &f->size);
+
+	assert_non_null(out);
+	perf_build_pt(&build, 0, 1);
+	assert_int_equal(perf_data_open_bytes(perf_build_file(&build), &f->script.data, NULL), 0);
+	f->script.args.pt = NULL;
+	assert_int_equal(script_print_header(&f->script, out, NULL), 0);
+	(void)fclose(out);
+	assert_non_null(strstr(f->text, "# ========"));
+	perf_data_close(&f->script.data);
+	perf_build_free(&build);
+}
+
 static void a_raw_trace_has_no_header(void **state)
 {
 	struct fixture *f = *state;
@@ -150,6 +167,7 @@ int main(void)
 		TEST(a_limit_that_is_not_reached_changes_nothing),
 		TEST(output_that_fails_is_told),
 		TEST(a_recording_is_dumped_with_its_packets),
+		TEST(the_header_is_what_a_recording_says_of_itself),
 		TEST(a_raw_trace_has_no_header),
 	};
 
