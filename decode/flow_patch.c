@@ -3,8 +3,9 @@
 #include <string.h>
 
 enum {
-	SEGMENT_WORK = 1 << 23, /* instructions, and for each byte of a segment: */
+	SEGMENT_WORK = 1 << 19, /* instructions, and for each byte of a segment: */
 	BYTE_WORK = 4,
+	HOPELESS_WORK = 1 << 16, /* instead, where hardly anything can be found */
 };
 
 void flow_patch_init(struct pt_flow *flow)
@@ -12,6 +13,12 @@ void flow_patch_init(struct pt_flow *flow)
 	uint64_t bytes = flow->segment.to - flow->segment.from;
 
 	flow->patches.work = SEGMENT_WORK + BYTE_WORK * bytes;
+}
+
+void flow_patch_expect_little(struct pt_flow *flow)
+{
+	if (flow->patches.work > HOPELESS_WORK)
+		flow->patches.work = HOPELESS_WORK;
 }
 
 void flow_patch_settle(struct pt_flow *flow)

@@ -13,6 +13,9 @@
 /** Begin a segment: no patches. */
 void flow_patch_init(struct pt_flow *flow);
 
+/** Hardly any patch will be found: little work is spent on it in the rest of the segment. */
+void flow_patch_expect_little(struct pt_flow *flow);
+
 /** Tell the flow's code, which may be another thread's than before, about the patches so far. */
 void flow_patch_settle(struct pt_flow *flow);
 

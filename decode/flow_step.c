@@ -43,6 +43,13 @@ static void log_mismatch(struct pt_flow *flow, enum mismatch_kind kind)
 				 });
 }
 
+static void log_gap(struct pt_flow *flow, enum gap_kind kind)
+{
+	log_mismatch(flow, MISMATCH_LOST);
+	if (flow->where.log && kind == GAP_MISMATCH && flow->gap_block)
+		flow->where.log->against += flow_patch_is_possible(flow->gap_block);
+}
+
 void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
@@ -59,7 +66,7 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 	flow->at_fup = false;
 	flow->return_count = 0;
 	flow->gaps++;
-	log_mismatch(flow, MISMATCH_LOST);
+	log_gap(flow, kind);
 	flow->disagrees |= kind == GAP_MISMATCH;
 }
 

@@ -31,7 +31,8 @@ void mismatch_log_add(struct mismatch_log *log, struct mismatch event)
 
 void mismatch_log_clear(struct mismatch_log *log)
 {
-	log->count = log->source = 0;
+	log->count = log->against = 0;
+	log->source = 0;
 	log->is_cut = false;
 }
 

@@ -28,6 +28,7 @@ struct mismatch {
 struct mismatch_log {
 	struct mismatch *items; /* by source, and in the order of the stream */
 	size_t count, room;
+	size_t against;  /* times that code of a kernel was not what the packets tell */
 	uint32_t source; /* of those that are added next, in rising order */
 	bool is_cut;     /* some did not fit */
 };

@@ -24,6 +24,7 @@ enum {
 	AGAINST_AT_LAST = 64,     /* the same in the check at the end; */
 	ODD = 8,                  /* the same for each one with odd branches only */
 	LEARNED_MAX = 4,          /* times that all patches are checked */
+	WRONG_BYTES = 1 << 10,    /* of trace for each mismatch: with fewer, the copy is wrong */
 	HOPELESS = 1000, /* mismatches more than before: a patch that need not be compared */
 };
 
@@ -46,6 +47,7 @@ struct work {
 	struct mismatch_log without, with;
 	struct mismatch_log unclear; /* what several patches explain */
 	uint64_t insns;              /* that may still be followed */
+	uint64_t bytes;              /* of the sample, so far in the present run */
 };
 
 void patch_inference_init(struct patch_inference *inference, const struct pt_config *config,
@@ -125,6 +127,7 @@ static void run_source(const struct pass *pass, const struct inference_source *s
 		uint64_t size = segment.to - segment.from;
 
 		run_segment(pass, source, &segment);
+		pass->work->bytes += size;
 		bytes = bytes > size ? bytes - size : 0;
 	}
 }
@@ -138,6 +141,7 @@ static void run_sample(const struct pass *pass)
 	if (bytes < LEAST_BYTES)
 		bytes = LEAST_BYTES;
 	mismatch_log_clear(pass->log);
+	pass->work->bytes = 0;
 	for (size_t i = 0; i < count && pass->log->count <= pass->most; i++) {
 		pass->log->source = (uint32_t)i;
 		run_source(pass, &inference->sources.items[i], bytes);
@@ -291,6 +295,7 @@ static void learn(struct work *work)
 
 		work->candidates.count = work->candidates.asked = 0;
 		run_without(work, true);
+		work->inference->is_wrong = work->without.against > work->bytes / WRONG_BYTES;
 		if (!work->candidates.asked)
 			return;
 		gather(work);
@@ -371,6 +376,8 @@ bool patch_inference_apply(struct flow_run *run, const struct flow_mark *mark)
 		return false;
 	flow->is_informed = true;
 	patches = patch_inference_get(flow->where.inference);
+	if (flow->where.inference->is_wrong)
+		flow_patch_expect_little(flow);
 	if (!patches->count)
 		return false;
 	flow->disagrees = false;

@@ -28,6 +28,7 @@ struct patch_inference {
 	} sources;
 	pthread_mutex_t lock;
 	bool is_done;
+	bool is_wrong; /* so much disagrees that the copy is not of the code that ran */
 	struct flow_patches patches;
 };
 

@@ -27,8 +27,10 @@ enum {
 	ROW = 32,    /* bytes of code in which labels are in a row */
 	WINDOW_BYTES = 2048, /* of trace in which agreement is looked for */
 	TRIAL_STEPS = 16384,
-	CACHED = 512,          /* instructions whose forms are known */
-	SEARCH_WORK = 1 << 20, /* instructions, about */
+	CACHED = 512,         /* instructions whose forms are known */
+	ROUND_WORK = 1 << 18, /* instructions, about, for one disagreement */
+	FOUND_WORK = 1 << 20, /* that a segment may follow more where patches were found, */
+	FOUND_MAX = 8,        /* so often */
 };
 
 /* An instruction that the flow passed and that may have been patched. */
@@ -78,10 +80,10 @@ struct search {
 	uint32_t known;             /* patches of the parent */
 	uint32_t unlikely, unusual; /* of all */
 	bool is_known;              /* the last patch is as a later copy has it */
-	struct attempts found, enough;
+	struct attempts found;
 	struct cached cache[CACHED];
-	uint64_t work;
-	bool is_cut; /* not all was tried for the last disagreement */
+	uint64_t work, left; /* instructions that may still be followed: now; in all */
+	bool is_cut;         /* not all was tried for the last disagreement */
 };
 
 /* The trial's flow begins at another's state. */
@@ -421,8 +423,27 @@ static void try_all_from(struct search *search, unsigned depth)
 		try_from(search, &search->bases[search->base_count - back], depth);
 }
 
+/* Whether the best explanation is a good one. */
+static bool is_enough(const struct attempt *attempt)
+{
+	bool is_clear = attempt->visits >= VISITS * attempt->unlikely && !attempt->odd &&
+			attempt->unlikely < PATCH_IMPROBABLE;
+
+	if (attempt->unlikely && !is_clear)
+		return false;
+	return attempt->reach == UINT64_MAX || attempt->told >= TOLD ||
+	       (attempt->met >= MET && !attempt->unusual);
+}
+
+static bool is_enough_found(const struct search *search)
+{
+	const struct attempts *found = &search->found;
+
+	return found->count && (found->items[0].reach == UINT64_MAX || is_enough(&found->items[0]));
+}
+
 /* Explain the next disagreement with more patches; what reaches further comes to `found`. Few are
- * likelier than many: what is not tried of those is no loss. */
+ * likelier than many: what is not tried of those is no loss, and nothing is where one will do. */
 static void extend(struct search *search, const struct attempt *parent)
 {
 	search->patches = parent->patches;
@@ -436,24 +457,12 @@ static void extend(struct search *search, const struct attempt *parent)
 	for (unsigned depth = 2; depth <= DEPTH; depth++) {
 		uint64_t saved = search->work / 2;
 
-		if (search->found.count && search->found.items[0].reach == UINT64_MAX)
+		if (is_enough_found(search))
 			return;
 		search->work -= saved;
 		try_all_from(search, depth);
 		search->work += saved;
 	}
-}
-
-/* Whether the best explanation is a good one. */
-static bool is_enough(const struct attempt *attempt)
-{
-	bool is_clear = attempt->visits >= VISITS * attempt->unlikely && !attempt->odd &&
-			attempt->unlikely < PATCH_IMPROBABLE;
-
-	if (attempt->unlikely && !is_clear)
-		return false;
-	return attempt->reach == UINT64_MAX || attempt->told >= TOLD ||
-	       (attempt->met >= MET && !attempt->unusual);
 }
 
 /* Drop what not all of the best attempts have. */
@@ -474,45 +483,55 @@ static void agree(struct attempts *list, uint32_t known)
 	patches->count = count;
 }
 
-/* Go on with the best until nothing disagrees in the window; what the last patches explain must be
- * enough. */
-static bool find(struct search *search, uint32_t known, struct attempts *best)
+/* Explain one more disagreement: what is best then comes to `found`. Returns whether it reaches
+ * further than before. */
+static bool go_on(struct search *search, const struct attempts *best)
 {
-	struct attempts *enough = &search->enough;
+	uint64_t work = search->left < ROUND_WORK ? search->left : ROUND_WORK;
 
-	best->items[0] = (struct attempt){ .patches = search->patches };
-	best->count = 1;
-	enough->count = 0;
-	for (unsigned round = 0; round < ROUNDS && best->items[0].reach != UINT64_MAX; round++) {
-		search->found.count = 0;
-		for (unsigned i = 0; i < best->count && i < PARENTS; i++)
-			extend(search, &best->items[i]);
-		if (search->is_cut || !search->found.count ||
-		    search->found.items[0].reach <= best->items[0].reach)
-			break;
-		*best = search->found;
-		if (is_enough(&best->items[0]))
-			*enough = *best;
-	}
-	if (!enough->count)
-		return false;
-	*best = *enough;
-	agree(best, known);
-	return best->items[0].patches.count > known;
+	search->found.count = 0;
+	search->work = work;
+	for (unsigned i = 0; i < best->count && i < PARENTS; i++)
+		extend(search, &best->items[i]);
+	search->left -= work - search->work;
+	return !search->is_cut && search->found.count &&
+	       search->found.items[0].reach > best->items[0].reach;
 }
 
+/* Go on with the best until what the last patches explain is enough. */
+static bool find(struct search *search, uint32_t known, struct attempts *best)
+{
+	best->items[0] = (struct attempt){ .patches = search->patches };
+	best->count = 1;
+	for (unsigned round = 0; round < ROUNDS && best->items[0].reach != UINT64_MAX; round++) {
+		if (!go_on(search, best))
+			return false;
+		*best = search->found;
+		if (!is_enough(&best->items[0]))
+			continue;
+		agree(best, known);
+		if (best->items[0].patches.count > known)
+			return true;
+		*best = search->found;
+	}
+	return false;
+}
+
+/* A segment may follow the more code, the more comes of it: one in which nothing is found, since
+ * the copy is of another kernel, takes little time. */
 static bool search_from(struct search *search, struct pt_flow *flow, struct flow_mark *mark,
 			struct attempts *best)
 {
-	uint64_t work = flow->patches.work < SEARCH_WORK ? flow->patches.work : SEARCH_WORK;
 	bool found;
 
 	search->start = mark->flow;
 	search->patches = flow->patches;
 	search->window = pt_cursor_position(&flow->cursor) + WINDOW_BYTES;
-	search->work = work;
+	search->left = flow->patches.work;
 	found = find(search, flow->patches.count, best);
-	flow->patches.work -= work - search->work;
+	if (found && flow->patches.count < FOUND_MAX)
+		search->left += FOUND_WORK;
+	flow->patches.work = search->left;
 	return found;
 }
 
@@ -540,7 +559,7 @@ static void note_candidates(struct search *search, struct pt_flow *flow, struct 
 	candidates->asked++;
 	search->start = mark->flow;
 	search->window = pt_cursor_position(&flow->cursor) + WINDOW_BYTES;
-	search->work = SEARCH_WORK;
+	search->work = ROUND_WORK;
 	search->patches = flow->patches;
 	search->known = flow->patches.count;
 	if (!replay(search))

@@ -392,6 +392,21 @@ static void labels_that_change_are_found_or_left(void **state)
 	assert_true(all[1].wrong < all[0].wrong);
 }
 
+static void where_little_is_expected_little_is_done(void **state)
+{
+	static struct pt_flow flow;
+	uint64_t usual, least;
+
+	flow_patch_init(&flow);
+	usual = flow.patches.work;
+	flow_patch_expect_little(&flow);
+	least = flow.patches.work;
+	assert_true(least && least < usual);
+	flow.patches.work = least - 1;
+	flow_patch_expect_little(&flow);
+	assert_int_equal(flow.patches.work, least - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -402,6 +417,7 @@ int main(void)
 		cmocka_unit_test(what_no_label_explains_stays_a_gap),
 		cmocka_unit_test(labels_that_do_not_change_do_no_harm),
 		cmocka_unit_test(labels_that_change_are_found_or_left),
+		cmocka_unit_test(where_little_is_expected_little_is_done),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

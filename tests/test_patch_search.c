@@ -102,6 +102,7 @@ static void disagree(struct bench *bench)
 }
 
 struct found {
+	uint64_t work; /* that is left */
 	struct flow_patches patches;
 	uint32_t gaps;
 	unsigned candidates;
@@ -159,6 +160,7 @@ static struct found decode(struct bench *bench, struct patch_candidates *candida
 	while (!pt_flow_run(&flow, &batch))
 		;
 	ret = (struct found){ .gaps = flow.gaps, .candidates = candidates ? candidates->count : 0 };
+	ret.work = flow.patches.work;
 	ret.patches.count = flow.patches.count;
 	memcpy(ret.patches.items, flow.patches.items, sizeof(ret.patches.items));
 	code_free(&code);
@@ -366,6 +368,24 @@ static void the_search_is_bounded(void **state)
 	assert_none(&found);
 }
 
+static void who_finds_may_search_more(void **state)
+{
+	enum { WORK = 1 << 14 };
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	jump(&bench, 6);
+	found = decode(&bench, NULL, WORK);
+	assert_int_equal(found.patches.count, 1);
+	assert_true(found.work > WORK);
+	make(&bench, false);
+	disagree(&bench);
+	found = decode(&bench, NULL, WORK);
+	assert_none(&found);
+	assert_true(found.work < WORK);
+}
+
 /* Whoever asks for candidates gets all that explain something, and no patch. */
 static void ideas_are_all_that_reach_further(void **state)
 {
@@ -425,6 +445,7 @@ int main(void)
 		cmocka_unit_test(what_only_goes_round_is_refused),
 		cmocka_unit_test(what_has_no_label_is_left),
 		cmocka_unit_test(the_search_is_bounded),
+		cmocka_unit_test(who_finds_may_search_more),
 		cmocka_unit_test(ideas_are_all_that_reach_further),
 		cmocka_unit_test(a_later_copy_is_believed),
 		cmocka_unit_test(what_a_later_copy_has_alike_is_not_guessed),
