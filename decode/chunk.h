@@ -32,13 +32,19 @@ struct chunk_list {
 	struct chunk *first, *last;
 };
 
+/** What a chunk of so many bytes of text takes: the lines that it ends with go beyond them. */
+static inline size_t chunk_room(size_t bytes)
+{
+	return bytes + bytes / 2;
+}
+
 /** An empty one, with room for somewhat more than `bytes` of text; NULL when memory is out. */
 static inline struct chunk *chunk_new(size_t bytes)
 {
 	struct chunk *chunk = calloc(1, sizeof(*chunk));
 
 	if (chunk)
-		(void)text_reserve(&chunk->text, bytes + bytes / 2);
+		(void)text_reserve(&chunk->text, chunk_room(bytes));
 	return chunk;
 }
 

@@ -17,7 +17,7 @@ enum {
 	JOBS_MAX = 1024,     /* in all lanes, if they are not more */
 	/* Memory of all lanes: a segment's text may be so much, and each thread runs ahead by one.
 	 */
-	THREAD_TEXT_BYTES = 8 << 20,
+	THREAD_TEXT_BYTES = 12 << 20,
 	TEXT_BYTES = 48 << 20,
 	CHUNK_BYTES = 256 << 10, /* stays in the cache of the thread that makes it and writes it */
 	CODE_BYTES = 128 << 20,  /* of all threads */
@@ -446,7 +446,7 @@ static void share_memory(struct team *team)
 	team->chunk_bytes = text / 2 / lanes;
 	if (team->chunk_bytes > CHUNK_BYTES)
 		team->chunk_bytes = CHUNK_BYTES;
-	team->chunks_max = (unsigned)(text / (team->chunk_bytes + 1));
+	team->chunks_max = (unsigned)(text / (chunk_room(team->chunk_bytes) + 1));
 	team->trace_bytes =
 		TRACE_BYTES / lanes < LANE_TRACE_BYTES ? TRACE_BYTES / lanes : LANE_TRACE_BYTES;
 }
