@@ -1,5 +1,6 @@
 #include "decode/machine.h"
 
+#include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,11 @@ static void free_ranges(struct named_ranges *ranges)
 	history_free(&ranges->history);
 }
 
+/* What the nodes of a tree point to is not theirs. */
+static void keep(void *item)
+{
+}
+
 static void machine_free(struct machine *machine)
 {
 	if (!machine)
@@ -58,6 +64,7 @@ static void machine_free(struct machine *machine)
 	for (size_t i = 0; i < machine->dsos.count; i++)
 		dso_unload(machine->dsos.items[i]);
 	vec_free(&machine->dsos);
+	tdestroy(machine->dso_tree, keep);
 	for (size_t i = 0; i < machine->files.count; i++)
 		mapped_file_close(&machine->files.items[i].bytes);
 	vec_free(&machine->files);
@@ -260,29 +267,29 @@ static const struct named_range *find_range(const struct named_ranges *ranges, u
 	return range->name ? range : NULL;
 }
 
-static int compare_dso(const struct dso *dso, const char *name, const struct build_id *build_id)
+static int compare_dso(const void *left, const void *right)
 {
-	int r = strcmp(dso->name, name);
+	const struct dso *a = left, *b = right;
+	int r = strcmp(a->name, b->name);
 
-	return r ? r : build_id_compare(&dso->build_id, build_id);
+	return r ? r : build_id_compare(&a->build_id, &b->build_id);
 }
 
 struct dso *machine_dso(struct machine *machine, const char *name, const struct build_id *build_id)
 {
-	size_t at = search_sorted(machine->dsos.count, i,
-				  compare_dso(machine->dsos.items[i], name, build_id) < 0);
+	const struct dso wanted = { .name = name, .build_id = *build_id };
+	struct dso *const *found = tfind(&wanted, &machine->dso_tree, compare_dso);
 	struct dso *dso;
 
-	if (at < machine->dsos.count && !compare_dso(machine->dsos.items[at], name, build_id))
-		return machine->dsos.items[at];
+	if (found)
+		return *found;
 	dso = arena_alloc(&machine->names, sizeof(*dso));
-	if (!dso || !vec_push(&machine->dsos, NULL))
+	if (!dso)
 		return NULL;
 	dso->name = name;
 	dso->build_id = *build_id;
-	memmove(machine->dsos.items + at + 1, machine->dsos.items + at,
-		(machine->dsos.count - 1 - at) * sizeof(*machine->dsos.items));
-	machine->dsos.items[at] = dso;
+	if (!vec_push(&machine->dsos, dso) || !tsearch(dso, &machine->dso_tree, compare_dso))
+		return NULL;
 	return dso;
 }
 

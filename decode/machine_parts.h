@@ -54,7 +54,9 @@ struct machine {
 	struct {
 		struct dso **items;
 		size_t count, room;
-	} dsos; /* sorted by name and build id */
+	} dsos;
+	void *dso_tree; /* the same for tsearch(), by name and build id: a recording may have very
+			   many */
 	struct dso_places places;
 	struct {
 		struct machine_mapping *items;
