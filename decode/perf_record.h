@@ -98,6 +98,8 @@ int perf_mmap_read(const struct perf_record *record, struct perf_mmap *ret);
 int perf_comm_read(const struct perf_record *record, struct perf_comm *ret);
 /** Read a FORK or EXIT. */
 int perf_task_read(const struct perf_record *record, struct perf_task *ret);
+/** Read of a NAMESPACES the thread that has them. */
+int perf_namespaces_read(const struct perf_record *record, int32_t *pid, int32_t *tid);
 /** Read a SWITCH or SWITCH_CPU_WIDE. */
 int perf_switch_read(const struct perf_record *record, struct perf_switch *ret);
 /** Read the thread that ran when the trace began (ITRACE_START). */

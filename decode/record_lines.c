@@ -12,15 +12,25 @@
 
 static bool is_wanted(const struct print_config *config, const struct perf_record *record)
 {
-	static const uint8_t kinds[] = {
-		[PERF_SWITCH] = RECORDS_SWITCH, [PERF_SWITCH_CPU_WIDE] = RECORDS_SWITCH,
-		[PERF_COMM] = RECORDS_TASK,     [PERF_FORK] = RECORDS_TASK,
-		[PERF_EXIT] = RECORDS_TASK,     [PERF_MMAP] = RECORDS_MMAP,
-		[PERF_MMAP2] = RECORDS_MMAP,    [PERF_LOST] = RECORDS_LOST,
+	static const uint16_t kinds[] = {
+		[PERF_SWITCH] = RECORDS_SWITCH,
+		[PERF_SWITCH_CPU_WIDE] = RECORDS_SWITCH,
+		[PERF_COMM] = RECORDS_TASK,
+		[PERF_FORK] = RECORDS_TASK,
+		[PERF_EXIT] = RECORDS_TASK,
+		[PERF_MMAP] = RECORDS_MMAP,
+		[PERF_MMAP2] = RECORDS_MMAP,
+		[PERF_LOST] = RECORDS_LOST,
 		[PERF_SAMPLE] = RECORDS_SAMPLE,
+		[PERF_NAMESPACES] = RECORDS_NAMESPACE,
+		[PERF_KSYMBOL] = RECORDS_BPF | RECORDS_TEXT_POKE,
+		[PERF_BPF_EVENT] = RECORDS_BPF,
+		[PERF_CGROUP] = RECORDS_CGROUP,
+		[PERF_TEXT_POKE] = RECORDS_TEXT_POKE,
 	};
 
-	return record->type < sizeof(kinds) && kinds[record->type] & config->records &&
+	return record->type < sizeof(kinds) / sizeof(*kinds) &&
+	       kinds[record->type] & config->records &&
 	       (record->cpu < 0 || number_ranges_has(&config->cpus, record->cpu));
 }
 
@@ -45,6 +55,8 @@ static void thread_of(const struct perf_record *record, int32_t *pid, int32_t *t
 		   !perf_task_read(record, &task)) {
 		*pid = task.pid;
 		*tid = task.tid;
+	} else if (record->type == PERF_NAMESPACES) {
+		(void)perf_namespaces_read(record, pid, tid);
 	}
 }
 

@@ -16,6 +16,10 @@ enum {
 	RECORDS_MMAP = 4,
 	RECORDS_LOST = 8,
 	RECORDS_SAMPLE = 16, /* of events other than the trace */
+	RECORDS_NAMESPACE = 32,
+	RECORDS_CGROUP = 64,
+	RECORDS_BPF = 128,       /* KSYMBOL, BPF_EVENT */
+	RECORDS_TEXT_POKE = 256, /* KSYMBOL, TEXT_POKE */
 };
 
 struct record_lines {

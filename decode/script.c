@@ -396,6 +396,10 @@ static void set_records(struct script *script)
 	records |= args->show_task ? RECORDS_TASK : 0;
 	records |= args->show_mmap ? RECORDS_MMAP : 0;
 	records |= args->show_lost ? RECORDS_LOST : 0;
+	records |= args->show_namespace ? RECORDS_NAMESPACE : 0;
+	records |= args->show_cgroup ? RECORDS_CGROUP : 0;
+	records |= args->show_bpf ? RECORDS_BPF : 0;
+	records |= args->show_text_poke ? RECORDS_TEXT_POKE : 0;
 	records |= has_samples(script) ? RECORDS_SAMPLE : 0;
 	script->print.records = records;
 }

@@ -34,6 +34,7 @@ struct script_args {
 	unsigned step_count;
 	bool no_correlate, no_itrace, no_pager, force, dump, header, header_only;
 	bool show_switch, show_task, show_mmap, show_lost;
+	bool show_namespace, show_cgroup, show_bpf, show_text_poke;
 	bool intel, nanoseconds, relative_time, delta_time, guest_only, host_only;
 	uint64_t jobs, max_lines, mtc_freq, nom_freq, cpuid_eax, cpuid_ebx;
 	struct machine_options machine;

@@ -328,6 +328,13 @@ static int read_task(const struct perf_record *record)
 	return perf_task_read(record, &task);
 }
 
+static int read_namespaces(const struct perf_record *record)
+{
+	int32_t pid, tid;
+
+	return perf_namespaces_read(record, &pid, &tid);
+}
+
 static int read_switch(const struct perf_record *record)
 {
 	struct perf_switch change;
@@ -389,6 +396,7 @@ static const struct reader {
 	{ PERF_COMM, 8, true, read_comm },
 	{ PERF_FORK, 24, false, read_task },
 	{ PERF_EXIT, 24, false, read_task },
+	{ PERF_NAMESPACES, 16, false, read_namespaces },
 	{ PERF_SWITCH_CPU_WIDE, 8, false, read_switch },
 	{ PERF_ITRACE_START, 8, false, read_itrace_start },
 	{ PERF_AUX, 24, false, read_aux },

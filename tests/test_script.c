@@ -343,6 +343,14 @@ static void records_are_shown_by_kind(void **state)
 	f->script.args.show_task = f->script.args.show_lost = true;
 	open_good(f);
 	assert_int_equal(f->script.print.records, RECORDS_TASK | RECORDS_LOST);
+	close_script(f);
+	f->script.args.show_namespace = f->script.args.show_cgroup = true;
+	open_good(f);
+	assert_int_equal(f->script.print.records, RECORDS_NAMESPACE | RECORDS_CGROUP);
+	close_script(f);
+	f->script.args.show_bpf = f->script.args.show_text_poke = true;
+	open_good(f);
+	assert_int_equal(f->script.print.records, RECORDS_BPF | RECORDS_TEXT_POKE);
 }
 
 static void without_times_of_samples_the_trace_tells_them(void **state)

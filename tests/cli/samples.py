@@ -22,7 +22,7 @@ PTVM = sys.argv[1]
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, RAW, IDENTIFIER = (1 << bit for bit in (0, 1, 2, 5, 7, 8, 10, 16))
 COMMON = IP | TID | TIME | CPU | PERIOD | IDENTIFIER
 KERNEL, USER, GUEST_KERNEL = 1, 2, 4
-LOST = 2
+LOST, TEXT_POKE = 2, 20
 POINT = 0x234
 PAGE = b"""\
 	field: u64 timestamp;	offset:0;	size:8;	signed:0;
@@ -205,7 +205,7 @@ def test_perf_prints_the_same_of_lost_records(recording):
     compare(recording / "lost", ["-D"])
 
 
-def test_perf_dumps_the_same_of_rare_records(recording):
+def rare_records():
     def text(name):
         return name.ljust((len(name) + 8) // 8 * 8, b"\0")
 
@@ -216,15 +216,37 @@ def test_perf_dumps_the_same_of_rare_records(recording):
               (16, struct.pack("<IIQ14Q", 1, 2, 7, *range(14))), (16, struct.pack("<IIQ18Q", 1, 2, 9, *range(18))),
               (17, struct.pack("<QIHH", 0xffffffffc0001000, 64, 1, 0) + text(b"bpf_prog_1")),
               (18, struct.pack("<HHI", 1, 0, 7) + bytes(8)), (19, struct.pack("<Q", 77) + text(b"/sys/fs/cgroup/x")),
-              (21, struct.pack("<Q", 9)), (20, addresses.ljust(24, b"\0"))]
+              (21, struct.pack("<Q", 9)), (TEXT_POKE, addresses.ljust(24, b"\0"))]
     file = PerfFile(RECORDING / "data")
     trailers = [data[-32:] for kind, data in file.records if kind in (14, 15)]
     for (kind, body), trailer in zip(bodies, trailers):
         file.records.append((kind, struct.pack("<IHH", kind, 0, 8 + len(body) + len(trailer)) + body + trailer))
-    file.write(recording / "rare")
+    return file
+
+
+def test_perf_dumps_the_same_of_rare_records(recording):
+    tap.need("perf")
+    rare_records().write(recording / "rare")
     ours, theirs = (output(program, recording / "rare", ["-D"])[0] for program in (PTVM, "perf"))
     known = [re.sub(r"(TEXT_POKE \w+ )\S* old", r"\1 old", line) for line in theirs]  # perf may have a symbol
     assert ours == known, next(pair for pair in zip(ours, known) if pair[0] != pair[1])
+
+
+def test_perf_shows_the_same_of_rare_records(recording):
+    tap.need("perf")
+    file = rare_records()
+    file.records = [record for record in file.records if record[0] not in (TEXT_POKE, 21)]  # perf gives up at these
+    file.write(recording / "shown")
+    shown = ["--show-namespace-events", "--show-cgroup-events", "--show-bpf-events", "--show-text-poke-events"]
+    for args in [[option] for option in shown] + [shown]:
+        ours, theirs = (output(program, recording / "shown", ["--no-itrace", *args])[0] for program in (PTVM, "perf"))
+        assert ours and ours == theirs, (args, ours, theirs)
+
+
+def test_patched_code_is_shown(recording):
+    rare_records().write(recording / "poked")
+    ours = output(PTVM, recording / "poked", ["--no-itrace", "--show-text-poke-events"])[0]
+    assert sum("TEXT_POKE ffffffffa6e00000  old len 5 new len 5" in line for line in ours) == 1, ours
 
 
 def test_a_format_that_kills_the_library_leaves_bytes(recording):
