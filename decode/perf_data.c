@@ -246,21 +246,6 @@ static void prefetch_headers(const struct perf_data *data)
 		aux_pages_prefetch(&data->mapping, data->aux_index.items[i], HEADER);
 }
 
-/* When tracing was first switched on, which may have been a little before the kernel said so. */
-static void find_begin(struct perf_data *data)
-{
-	const uint64_t before = 1000000000;
-
-	for (size_t i = 0; i < data->records.count && data->pt.conv.valid; i++) {
-		const struct perf_record *record = &data->records.items[i];
-
-		if (record->type != PERF_ITRACE_START || record->time <= before)
-			continue;
-		data->pt.begin_tsc = time_conv_tsc(&data->pt.conv, record->time - before);
-		break;
-	}
-}
-
 /* Opening must not read the trace, which is nearly all of a file, except where buffers may repeat.
  */
 static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
@@ -283,7 +268,6 @@ static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
 	r = explain_all(data, auxtrace);
 	if (!r)
 		r = perf_order(data->records.items, data->records.count);
-	find_begin(data);
 	return r < 0 ? r : perf_auxtrace_finish(auxtrace, data);
 }
 

@@ -80,21 +80,14 @@ static bool is_too_late(const struct pt_clock *clock, uint64_t tsc)
 	return clock->reference && tsc > clock->reference;
 }
 
-/* Is a host time possible: not much before now, or the trace began, and not too late? */
+/* Is a host time possible: not much before now, and not too late? */
 static bool is_plausible(const struct pt_clock *clock, uint64_t tsc)
 {
 	enum { SLIP = 0x10000 }; /* ticks that a TSC packet may be late */
 
-	if (tsc + SLIP < (clock->known ? clock->now : clock->config->begin_tsc))
+	if (clock->known && tsc + SLIP < clock->now)
 		return false;
 	return !is_too_late(clock, tsc);
-}
-
-/* Is a time damaged that cannot be found otherwise? One that is not too late is better than none if
- * time is known, since time goes on from there. */
-static bool is_damaged(const struct pt_clock *clock, uint64_t tsc)
-{
-	return clock->known ? is_too_late(clock, tsc) : !is_plausible(clock, tsc);
 }
 
 static bool guest_time(struct pt_clock *clock, const struct pt_tsc_group *group, uint64_t *ret)
@@ -139,8 +132,8 @@ void pt_clock_tsc(struct pt_clock *clock, const struct pt_tsc_group *group)
 		tsc = extend(clock, group->tsc);
 		if (!raw && !is_plausible(clock, tsc) && clock->have_ctc && group->have_tma)
 			tsc = time_by_crystal(clock, group);
-		else if (!raw && is_damaged(clock, tsc))
-			return; /* nothing would ever be later, or all too early */
+		else if (!raw && is_too_late(clock, tsc))
+			return; /* damaged: nothing would ever be later */
 	}
 	move_to(clock, tsc);
 	clock->known = true;

@@ -20,7 +20,6 @@ struct pt_config {
 	uint32_t ctc_n, ctc_d;     /* TSC ticks per crystal tick = n / d (CPUID 0x15 EBX / EAX) */
 	uint32_t max_nonturbo;     /* P1 ratio, in 100 MHz; 0 unknown */
 	uint64_t nominal_hz;       /* TSC frequency; 0 unknown */
-	uint64_t begin_tsc;        /* all trace of the host is later; 0 unknown */
 	uint32_t cpu_family, cpu_model, cpu_stepping; /* 0 unknown; the key to errata */
 	char filter[256]; /* of addresses, as far as it fits; "" none, "?" nobody knows */
 };

@@ -127,23 +127,6 @@ static void pt_config_comes_from_info_and_attr(void **state)
 	perf_build_free(&build);
 }
 
-static void the_trace_begins_when_the_kernel_says_so_or_a_second_before(void **state)
-{
-	struct perf_build build = { 0 };
-	const uint32_t body[2] = { 5, 6 };
-	struct perf_data data;
-
-	perf_build_pt(&build, 0, 1);
-	for (uint64_t time = 3000005000; time > 1000000000; time -= 1000000000)
-		perf_build_kernel(&build, PERF_ITRACE_START, 0, body, sizeof(body),
-				  (struct build_trailer){ 5, 6, time, 3, 1 });
-	add_comm(&build, 2000, "before\0");
-	open_ok(perf_build_file(&build), &data);
-	assert_int_equal(data.pt.begin_tsc, (5000 - 1000) * 2);
-	perf_data_close(&data);
-	perf_build_free(&build);
-}
-
 static void short_info_of_old_perf_is_enough(void **state)
 {
 	const uint64_t info[] = { 1, BUILD_PT_TYPE, 31, 1 << 30, 1000, 1, 0x400, 0x800, 3, 0, 1 };
@@ -642,7 +625,6 @@ int main(void)
 		cmocka_unit_test(records_come_in_order_of_time_and_without_time_first),
 		cmocka_unit_test(trailers_tell_thread_cpu_and_id),
 		cmocka_unit_test(pt_config_comes_from_info_and_attr),
-		cmocka_unit_test(the_trace_begins_when_the_kernel_says_so_or_a_second_before),
 		cmocka_unit_test(short_info_of_old_perf_is_enough),
 		cmocka_unit_test(one_event_without_time_makes_all_timeless),
 		cmocka_unit_test(attrs_of_any_size_are_read),
