@@ -26,8 +26,8 @@ static const char *file_beside(struct machine *machine, const char *other, const
 	const char *slash = strrchr(other, '/');
 	char directory[PATH_MAX] = ".";
 
-	if (slash && slash - other < PATH_MAX - 1)
-		memcpy(directory, other, slash - other + 1);
+	if (slash && slash - other < PATH_MAX)
+		*(char *)mempcpy(directory, other, (size_t)(slash - other)) = 0;
 	return file_in(machine, directory, name);
 }
 

@@ -205,6 +205,10 @@ static void a_named_kallsyms_brings_what_is_beside_it(void **state)
 	assert_string_equal(letters(bench->machines.host, TEXT), "nn");
 	/* of the recording's kernel, which need not be this one */
 	assert_string_equal(letters(bench->machines.host, LATER), "--");
+	fake_tree_file(&bench->tree, "junk", "named/kcore");
+	assert_int_equal(load(bench), 0);
+	assert_non_null(machines_note(&bench->machines, 0));
+	assert_non_null(strstr(machines_note(&bench->machines, 0), "/named/kcore: "));
 }
 
 static void a_named_kallsyms_without_kcore_has_no_code(void **state)
