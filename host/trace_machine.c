@@ -99,10 +99,14 @@ int trace_machine_of_domain(const struct roots *roots, const char *uri, const ch
 int trace_machine_of_process(const struct roots *roots, pid_t pid, struct trace_machine *ret,
 			     struct ptvm_error *error)
 {
-	int r = vm_process_read(roots, pid, &ret->vm, error);
+	struct ptvm_error why = { 0 };
+	int r = vm_process_read(roots, pid, &ret->vm, &why);
 
+	if (r == -PTVM_BAD_INPUT)
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: name its threads with -t",
+				 why.message);
 	if (r)
-		return r;
+		return ptvm_fail_as(error, &why, r);
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", ret->vm.name);
 	(void)snprintf(ret->uuid, sizeof(ret->uuid), "%s", ret->vm.uuid);
 	return find_threads(roots, ret, error);

@@ -32,16 +32,19 @@ static const char default_event_without_cyc[] = "intel_pt//k";
 /* The PMU, and that KVM leaves it to us while guests run. */
 static int find_pmu(const struct roots *roots, struct pt_pmu *pmu, struct ptvm_error *error)
 {
+	struct ptvm_error why = { 0 };
 	int64_t mode;
-	int r = pt_pmu_read(roots, pmu, error);
+	int r = pt_pmu_read(roots, pmu, &why);
 
-	if (!r &&
-	    !kernel_file_number(&mode, "%s/module/kvm_intel/parameters/pt_mode", roots->sys) &&
+	if (r)
+		return ptvm_fail(error, (enum ptvm_err) - r, "%s: 'ptvm check' says what to do",
+				 why.message);
+	if (!kernel_file_number(&mode, "%s/module/kvm_intel/parameters/pt_mode", roots->sys) &&
 	    mode == MODE_HOST_GUEST)
 		return ptvm_fail(error, PTVM_NOT_FOUND,
 				 "kvm_intel gives Intel PT to its guests, and none is left for the "
 				 "host to see them: load it with pt_mode=0");
-	return r;
+	return 0;
 }
 
 static int choose_event(const struct record_options *options, struct trace_plan *plan,

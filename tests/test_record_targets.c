@@ -97,7 +97,8 @@ static void vcpus_can_be_chosen(void **state)
 static void what_runs_no_machine_is_told(void **state)
 {
 	assert_int_equal(FIND("-p", "300"), -PTVM_BAD_INPUT);
-	assert_string_equal(bench.error.message, "process 300 runs no virtual machine");
+	assert_string_equal(bench.error.message,
+			    "process 300 runs no virtual machine: name its threads with -t");
 	assert_int_equal(FIND("-p", "301"), -PTVM_NOT_FOUND);
 	assert_int_equal(FIND("--domain", "three", "-c", "nowhere:///"), -PTVM_NOT_FOUND);
 	QEMU(400, "four");

@@ -118,7 +118,10 @@ static void a_machine_that_cannot_trace_is_told(void **state)
 			    "host to see them: load it with pt_mode=0");
 	fake_tree_deinit(&bench.tree);
 	fake_tree_init(&bench.tree);
+	bench.error = (struct ptvm_error){ 0 };
 	assert_int_equal(plan(), -PTVM_NOT_FOUND);
+	assert_string_equal(bench.error.message,
+			    "the kernel has no intel_pt PMU: 'ptvm check' says what to do");
 }
 
 static void sizes_are_powers_of_two_of_pages(void **state)
