@@ -116,7 +116,7 @@ static void print_record(const struct dump *dump, const struct perf_record *reco
 	print_stamp(dump, record, event && (event->sample_type & PERF_SAMPLE_TIME));
 	(void)fprintf(dump->out, "%#" PRIx64 " [%#x]: PERF_RECORD_%s", shown_offset(dump, record),
 		      record->size, perf_text_name(record->type));
-	perf_text_print(record, event, dump->out);
+	perf_text_print(record, event, dump->options->host, dump->out);
 	if (record->type != PERF_SAMPLE)
 		return;
 	(void)perf_data_explain(dump->data, &copy, &sample);

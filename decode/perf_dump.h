@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "decode/base/number_ranges.h"
+#include "decode/machine.h"
 #include "decode/perf_data.h"
 
 struct perf_dump_options {
@@ -12,6 +13,7 @@ struct perf_dump_options {
 	 * before it was given to `out`. NULL leaves packets out. */
 	void (*print_packets)(void *context, const uint8_t *data, uint64_t size);
 	void *context;
+	struct machine *host;      /* names code that was patched; NULL: it has no names */
 	struct number_ranges cpus; /* whose records and buffers; also what is of no CPU */
 };
 

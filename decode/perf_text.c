@@ -162,14 +162,21 @@ static void print_poke_bytes(const char *title, const uint8_t *bytes, unsigned s
 	}
 }
 
-static void print_text_poke(const struct perf_record *record, FILE *out)
+static void print_text_poke(const struct perf_record *record, struct machine *host, FILE *out)
 {
 	struct perf_text_poke poke;
+	struct symbol_view symbol = { 0 };
 
 	if (perf_text_poke_read(record, &poke) < 0)
 		return;
-	(void)fprintf(out, " %" PRIx64 "  old len %u new len %u", poke.address, poke.old_size,
-		      poke.new_size);
+	(void)fprintf(out, " %" PRIx64 " ", poke.address);
+	if (host)
+		machine_symbol(host, -1, poke.address, record->time, &symbol);
+	if (symbol.name) {
+		printable_write(symbol.name, strlen(symbol.name), out);
+		(void)fprintf(out, "+%#" PRIx64, symbol.offset);
+	}
+	(void)fprintf(out, " old len %u new len %u", poke.old_size, poke.new_size);
 	print_poke_bytes("Old", poke.old_bytes, poke.old_size, out);
 	print_poke_bytes("New", poke.new_bytes, poke.new_size, out);
 }
@@ -453,7 +460,7 @@ static const struct {
 	[PERF_KSYMBOL] = { "KSYMBOL", print_ksymbol },
 	[PERF_BPF_EVENT] = { "BPF_EVENT", print_bpf_event },
 	[PERF_CGROUP] = { "CGROUP", print_cgroup },
-	[PERF_TEXT_POKE] = { "TEXT_POKE", print_text_poke },
+	[PERF_TEXT_POKE] = { "TEXT_POKE", print_nothing },
 	[PERF_AUX_OUTPUT_HW_ID] = { "AUX_OUTPUT_HW_ID", print_hw_id },
 	[PERF_HEADER_ATTR] = { "ATTR", print_nothing },
 	[PERF_HEADER_EVENT_TYPE] = { "EVENT_TYPE", print_nothing },
@@ -491,10 +498,13 @@ static bool ends_line(uint32_t type)
 	       type != PERF_UNTHROTTLE;
 }
 
-void perf_text_print(const struct perf_record *record, const struct perf_event *event, FILE *out)
+void perf_text_print(const struct perf_record *record, const struct perf_event *event,
+		     struct machine *host, FILE *out)
 {
 	if (record->type == PERF_SAMPLE)
 		print_sample(record, event, out);
+	else if (record->type == PERF_TEXT_POKE)
+		print_text_poke(record, host, out);
 	else if (record->type < sizeof(kinds) / sizeof(*kinds) && kinds[record->type].print)
 		kinds[record->type].print(record, out);
 	if (ends_line(record->type))

@@ -111,14 +111,14 @@ static void add_prefix(struct record_lines *lines, const struct perf_record *rec
 }
 
 /* As in a dump; only of lost records perf says less here. */
-static void print_words(const struct perf_record *record, FILE *out)
+static void print_words(const struct perf_record *record, struct machine *host, FILE *out)
 {
 	struct perf_lost lost;
 
 	if (record->type == PERF_LOST && !perf_lost_read(record, &lost))
 		(void)fprintf(out, " lost %" PRIu64 "\n", lost.count);
 	else
-		perf_text_print(record, NULL, out);
+		perf_text_print(record, NULL, host, out);
 }
 
 static void add_line(struct record_lines *lines, const struct perf_record *record)
@@ -127,7 +127,7 @@ static void add_line(struct record_lines *lines, const struct perf_record *recor
 	text_puts(&lines->text, "PERF_RECORD_");
 	text_puts(&lines->text, perf_text_name(record->type));
 	rewind(lines->stream);
-	print_words(record, lines->stream);
+	print_words(record, lines->config->machines->host, lines->stream);
 	if (!fflush(lines->stream))
 		text_add(&lines->text, lines->words, lines->words_size);
 }

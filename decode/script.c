@@ -38,6 +38,15 @@ static int check_owner(const struct script_args *args, const struct perf_data *d
 			 data->file_path);
 }
 
+/* Code that was patched has symbols also in a dump. */
+static bool has_pokes(const struct perf_data *data)
+{
+	for (size_t i = 0; i < data->records.count; i++)
+		if (data->records.items[i].type == PERF_TEXT_POKE)
+			return true;
+	return false;
+}
+
 static int open_recording(struct script *script, struct ptvm_error *error)
 {
 	struct perf_data *data = &script->data;
@@ -48,7 +57,7 @@ static int open_recording(struct script *script, struct ptvm_error *error)
 		r = perf_data_open(path, data, error);
 	if (!r)
 		r = check_owner(&script->args, data, error);
-	if (!r && !script->args.dump)
+	if (!r && (!script->args.dump || has_pokes(data)))
 		r = machines_load(data, &script->args.machine, &script->machines, error);
 	if (!r && sideband_build(data, &script->sideband))
 		r = -PTVM_NO_MEMORY;

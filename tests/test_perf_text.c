@@ -20,7 +20,7 @@ static void assert_text(uint16_t type, uint16_t misc, const void *body, size_t s
 	struct perf_record record = record_make(type, misc, body, size);
 	struct printed printed = { 0 };
 
-	perf_text_print(&record, NULL, printed_begin(&printed));
+	perf_text_print(&record, NULL, NULL, printed_begin(&printed));
 	assert_string_equal(printed_end(&printed), expected);
 	printed_drop(&printed);
 	record_drop(&record);
@@ -48,7 +48,7 @@ static void some_records_leave_their_line_open(void **state)
 		struct printed printed = { 0 };
 		const char *text;
 
-		perf_text_print(&record, NULL, printed_begin(&printed));
+		perf_text_print(&record, NULL, NULL, printed_begin(&printed));
 		text = printed_end(&printed);
 		assert_int_equal(*text && text[strlen(text) - 1] == '\n', !is_open);
 		printed_drop(&printed);
@@ -69,7 +69,7 @@ static void records_cut_anywhere_are_printed(void **state)
 
 				memset(body, (int)fill, sizeof(body));
 				record = record_make(type, UINT16_MAX, body, size);
-				perf_text_print(&record, NULL, printed_begin(&printed));
+				perf_text_print(&record, NULL, NULL, printed_begin(&printed));
 				assert_true(strlen(printed_end(&printed)) < 4096);
 				record_drop(&record);
 			}
@@ -170,7 +170,7 @@ static void counts_of_what_is_lost_have_the_id(void **state)
 
 	assert_text(PERF_LOST, 0, lost, sizeof(lost), ": id:3: lost:20\n");
 	record.id = 77; /* of the trailer */
-	perf_text_print(&record, NULL, printed_begin(&printed));
+	perf_text_print(&record, NULL, NULL, printed_begin(&printed));
 	assert_string_equal(printed_end(&printed), ": id:77: lost samples :3\n");
 	printed_drop(&printed);
 	record_drop(&record);
@@ -424,12 +424,12 @@ static void a_sample_is_told_by_its_event(void **state)
 	struct perf_record record = record_make(PERF_SAMPLE, 2, body, sizeof(body));
 	struct printed printed = { 0 };
 
-	perf_text_print(&record, &event, printed_begin(&printed));
+	perf_text_print(&record, &event, NULL, printed_begin(&printed));
 	assert_string_equal(printed_end(&printed),
 			    "(IP, 0x2): 7/8: 0x401000 period: 4000 addr: 0\n");
-	perf_text_print(&record, &with_period, printed_begin(&printed));
+	perf_text_print(&record, &with_period, NULL, printed_begin(&printed));
 	assert_non_null(strstr(printed_end(&printed), "period: 34359738375 "));
-	perf_text_print(&record, &longer, printed_begin(&printed));
+	perf_text_print(&record, &longer, NULL, printed_begin(&printed));
 	assert_string_equal(printed_end(&printed), "\n");
 	printed_drop(&printed);
 	record_drop(&record);

@@ -24,6 +24,7 @@ COMMON = IP | TID | TIME | CPU | PERIOD | IDENTIFIER
 KERNEL, USER, GUEST_KERNEL = 1, 2, 4
 LOST, TEXT_POKE = 2, 20
 POINT = 0x234
+POKED = 0xffffffffa706889f  # event_sched_in.part.0+0x14f
 PAGE = b"""\
 	field: u64 timestamp;	offset:0;	size:8;	signed:0;
 	field: local_t commit;	offset:8;	size:8;	signed:1;
@@ -209,7 +210,7 @@ def rare_records():
     def text(name):
         return name.ljust((len(name) + 8) // 8 * 8, b"\0")
 
-    addresses = struct.pack("<QHH", 0xffffffffa6e00000, 5, 5) + bytes.fromhex("0f1f440000 e911223344")
+    addresses = struct.pack("<QHH", POKED, 5, 5) + bytes.fromhex("0f1f440000 e911223344")
     bodies = [(3, struct.pack("<II", 5, 6) + text(b"name")), (4, struct.pack("<IIIIQ", 5, 6, 7, 8, 9)),
               (5, struct.pack("<QQQ", 1, 38, 39)), (6, struct.pack("<QQQ", 1, 38, 39)),
               (7, struct.pack("<IIIIQ", 5, 6, 7, 8, 9)), (13, struct.pack("<Q", 3)),
@@ -244,9 +245,26 @@ def test_perf_shows_the_same_of_rare_records(recording):
 
 
 def test_patched_code_is_shown(recording):
-    rare_records().write(recording / "poked")
-    ours = output(PTVM, recording / "poked", ["--no-itrace", "--show-text-poke-events"])[0]
-    assert sum("TEXT_POKE ffffffffa6e00000  old len 5 new len 5" in line for line in ours) == 1, ours
+    poked = recording / "poked"
+    shutil.copytree(RECORDING, poked)
+    rare_records().write(poked / "data")
+    words = f"TEXT_POKE {POKED:x} event_sched_in.part.0+0x14f old len 5 new len 5"
+    for args in (["--no-itrace", "--show-text-poke-events"], ["-D"]):
+        ours = output(PTVM, poked, args)[0]
+        assert sum(words in line for line in ours) == 1, (args, [line for line in ours if "TEXT_POKE" in line])
+    unnamed = output(PTVM, poked / "data", ["-D"])[0]
+    assert sum(f"TEXT_POKE {POKED:x}  old len" in line for line in unnamed) == 1, "without the kernel's symbols"
+
+
+def test_perf_names_the_same_patched_code(recording):
+    tap.need("perf")
+    named = recording / "named"
+    shutil.copytree(RECORDING, named)
+    rare_records().write(named / "data")
+    ours, theirs = ([line for line in subprocess.run([program, "script", "-i", named, "-D"], capture_output=True, text=True,
+                                                     check=True, timeout=100).stdout.splitlines() if "TEXT_POKE" in line]
+                    for program in (PTVM, "perf"))  # without files of the guest, where perf looks up the host's code, too
+    assert ours == theirs and len(ours) == 1, (ours, theirs)
 
 
 def test_a_format_that_kills_the_library_leaves_bytes(recording):
