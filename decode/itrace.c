@@ -190,7 +190,8 @@ static int read_letters(const char *text, struct itrace *itrace, struct ptvm_err
 
 		if (*p == 'o')
 			return ptvm_fail(error, PTVM_BAD_USAGE,
-					 "--itrace: 'o' (PEBS by way of the trace) is not there");
+					 "--itrace: 'o' (PEBS by way of the trace) is not decoded "
+					 "yet, leave it out");
 		if (read_letter(&p, itrace, &without_errors) < 0)
 			return ptvm_fail(error, PTVM_BAD_USAGE, "--itrace at '%s': %s", letter,
 					 letter_takes(*letter));

@@ -65,6 +65,9 @@ struct script {
 /** Parse the verb's arguments. Returns as options_parse(). */
 int script_parse(struct script_args *args, int argc, char **argv, struct ptvm_error *error);
 
+/** Whether there is Intel PT, in a recording or by itself. */
+bool script_has_trace(const struct script *script);
+
 /** Settle the fields of all kinds of lines; the recording is open, and how to print mostly settled.
  * Returns 0 or -PTVM_BAD_USAGE. */
 int script_parse_fields(struct script *script, struct ptvm_error *error);

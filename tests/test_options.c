@@ -57,6 +57,7 @@ static void parse(struct run *run, const char *line, bool takes_command)
 		{ 'n', "ns", OPT_FLAG, &arg->ns, NULL, "print nanoseconds" },
 		{ 'q', NULL, OPT_FLAG, &arg->quiet, NULL, "say less" },
 		{ 0, "secret", OPT_FLAG, &arg->secret, NULL, "", OPTION_HIDDEN },
+		{ 'S', "inline", OPT_FLAG, .help = "use --ns", .flags = OPTION_REFUSED },
 		{ 0 },
 	};
 	const struct options options = { "ptvm try [OPTION]...", "Tries.", rows, takes_command };
@@ -144,9 +145,12 @@ static void a_flag_is_taken_back_by_no(void **state)
 
 static void what_is_no_option_is_refused(void **state)
 {
-	assert_refused("-n a b", "unexpected argument: a; see 'ptvm try --help'");
-	assert_refused("-", "unexpected argument: -; see 'ptvm try --help'");
-	assert_refused("-n -- --ns", "unexpected argument: --ns; see 'ptvm try --help'");
+	assert_refused("-n a b",
+		       "unexpected argument: a; name a file with -i, or see 'ptvm try --help'");
+	assert_refused("-",
+		       "unexpected argument: -; name a file with -i, or see 'ptvm try --help'");
+	assert_refused("-n -- --ns",
+		       "unexpected argument: --ns; name a file with -i, or see 'ptvm try --help'");
 }
 
 static void options_end_where_a_command_begins(void **state)
@@ -180,6 +184,15 @@ static void each_mistake_has_its_sentence(void **state)
 	assert_refused("-C 18446744073709551616", "-C takes a number, not '18446744073709551616'");
 	assert_refused("-F bad", "-F takes LIST, not 'bad'");
 	assert_refused("-F worse", "no field is called worse");
+}
+
+static void what_is_known_elsewhere_is_refused_with_the_reason(void **state)
+{
+	assert_refused("-S x", "-S is not here: use --ns");
+	assert_refused("-nS", "-S is not here: use --ns");
+	assert_refused("--inline=x", "--inline is not here: use --ns");
+	assert_refused("--inlin", "unknown option: --inlin; see 'ptvm try --help'");
+	assert_refused("--in", "ambiguous option: --in (--input or --insn-trace)");
 }
 
 static void help_may_be_shortened(void **state)
@@ -234,6 +247,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_option_is_refused),
 		cmocka_unit_test(options_end_where_a_command_begins),
 		cmocka_unit_test(each_mistake_has_its_sentence),
+		cmocka_unit_test(what_is_known_elsewhere_is_refused_with_the_reason),
 		cmocka_unit_test(help_may_be_shortened),
 		cmocka_unit_test(help_lists_what_is_not_hidden),
 		cmocka_unit_test(completion_gets_every_word),

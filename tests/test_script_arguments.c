@@ -136,7 +136,9 @@ static void mistakes_are_told_where_they_are(void **state)
 	       "-F: no field is called 'nosuch': there are comm tid pid cpu time event period ip "
 	       "sym symoff dso addr flags insn insnlen ipc machine_pid vcpu synth vmcs nr "
 	       "callindent disasm trace brstack");
-	refuse("script recording", "unexpected argument: recording; see 'ptvm script --help'");
+	refuse("script recording",
+	       "unexpected argument: recording; name a file with -i, or see 'ptvm "
+	       "script --help'");
 }
 
 /* Gives an option as often as is allowed, and once more. */

@@ -102,9 +102,24 @@ static void a_target_goes_when_other_fields_are_chosen(void **state)
 
 static void names_need_an_address(void **state)
 {
-	assert_int_equal(trace_fields(STEP_FIELDS, "comm,sym,symoff,dso"), FIELD_COMM);
+	static const char *const lists[] = { "sym", "comm,symoff", "-ip,-addr,+dso" };
+
+	assert_int_equal(trace_fields(STEP_FIELDS, "-ip,-addr"), BRANCHES & ~(PLACE | FIELD_ADDR));
 	assert_int_equal(trace_fields(STEP_FIELDS, "addr,sym"), FIELD_ADDR | FIELD_SYM);
 	assert_int_equal(trace_fields(STEP_FIELDS, "callindent,sym"), FIELD_CALLINDENT | FIELD_SYM);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		const struct script_step step = { STEP_FIELDS, lists[i] };
+		struct script script = script_of(NULL, &step, 1);
+		struct ptvm_error error = { 0 };
+
+		assert_int_equal(script_parse_fields(&script, &error), 0);
+		script.data.have_pt = script.args.no_itrace = true;
+		assert_int_equal(script_parse_fields(&script, &error), 0);
+		script.args.no_itrace = false;
+		assert_int_equal(script_parse_fields(&script, &error), -PTVM_BAD_USAGE);
+		assert_string_equal(error.message, "-F: sym, symoff and dso are those of ip or "
+						   "addr: add one of them");
+	}
 }
 
 static void calls_that_are_asked_for_are_shown(void **state)

@@ -33,20 +33,25 @@ static bool is_option(const struct option_row *row)
 	return row->type != OPT_HEADING;
 }
 
+static bool is_listed(const struct option_row *row)
+{
+	return !(row->flags & (OPTION_HIDDEN | OPTION_REFUSED));
+}
+
 static int bad_usage(struct parser *parser, const char *what, const char *spelt)
 {
 	return ptvm_fail(parser->error, PTVM_BAD_USAGE, "%s: %s", what, spelt);
 }
 
 /* With the way to a list of what there is; a usage line begins with the program and its verb. */
-static int unknown(struct parser *parser, const char *what, const char *spelt)
+static int unknown(struct parser *parser, const char *what, const char *spelt, const char *hint)
 {
 	const char *usage = parser->options->usage;
 	size_t program = strcspn(usage, " ") + 1;
 	size_t verb = strcspn(usage + program, " ");
 
-	return ptvm_fail(parser->error, PTVM_BAD_USAGE, "%s: %s; see '%.*s --help'", what, spelt,
-			 (int)(program + verb), usage);
+	return ptvm_fail(parser->error, PTVM_BAD_USAGE, "%s: %s; %ssee '%.*s --help'", what, spelt,
+			 hint, (int)(program + verb), usage);
 }
 
 static int bad_value(struct parser *parser, const struct given *given, const char *value)
@@ -98,6 +103,9 @@ static int apply(struct parser *parser, const struct given *given)
 	const char *value = given->value;
 	int r;
 
+	if (row->flags & OPTION_REFUSED)
+		return ptvm_fail(parser->error, PTVM_BAD_USAGE, "%s is not here: %s", given->spelt,
+				 row->help);
 	if (value && (given->negated || !takes_value(row)))
 		return bad_usage(parser, "option takes no argument", given->spelt);
 	if (given->negated) {
@@ -143,6 +151,8 @@ static int match_row(const struct option_row *row, const char *word, size_t leng
 	int plain = match(row->name, word, length);
 	int no = 0;
 
+	if (row->flags & OPTION_REFUSED && plain < 2)
+		plain = 0;
 	if (row->flags & OPTION_NO && length > 3 && !strncmp(word, "no-", 3))
 		no = match(row->name, word + 3, length - 3);
 	*negated = no > plain;
@@ -187,7 +197,7 @@ static int parse_long(struct parser *parser, const char *word, FILE *out)
 	if (r || given.row)
 		return r ? r : apply(parser, &given);
 	return match("help", word, length) ? answer(parser, "--help", out)
-					   : unknown(parser, "unknown option", spelt);
+					   : unknown(parser, "unknown option", spelt, "");
 }
 
 static const struct option_row *find_letter(const struct options *options, char letter)
@@ -212,7 +222,7 @@ static int parse_letters(struct parser *parser, const char *letters, FILE *out)
 		if (!given.row && *letters == 'h')
 			return answer(parser, "--help", out);
 		if (!given.row)
-			return unknown(parser, "unknown option", spelt);
+			return unknown(parser, "unknown option", spelt, "");
 		given.value = takes_value(given.row) && letters[1] ? letters + 1 : NULL;
 		r = apply(parser, &given);
 		if (r || given.value)
@@ -239,7 +249,8 @@ int options_parse(const struct options *options, int argc, char **argv, FILE *ou
 				   : parse_letters(&parser, word + 1, out);
 	}
 	if (!r && parser.next < argc && !options->takes_command)
-		return unknown(&parser, "unexpected argument", argv[parser.next]);
+		return unknown(&parser, "unexpected argument", argv[parser.next],
+			       find_letter(options, 'i') ? "name a file with -i, or " : "");
 	return r ? r : argc - parser.next;
 }
 
@@ -299,7 +310,7 @@ void options_print_help(const struct options *options, FILE *out)
 	for (row = options->rows; row->type != OPT_END; row++) {
 		if (!is_option(row))
 			(void)fprintf(out, "\n%s:\n", row->help);
-		else if (!(row->flags & OPTION_HIDDEN))
+		else if (is_listed(row))
 			print_option(row, out);
 	}
 	print_wrapped("print this help",
@@ -312,7 +323,7 @@ void options_print_words(const struct options *options, FILE *out)
 	const struct option_row *row;
 
 	for (row = options->rows; row->type != OPT_END; row++) {
-		if (!is_option(row) || row->flags & OPTION_HIDDEN || !row->name)
+		if (!is_option(row) || !is_listed(row) || !row->name)
 			continue;
 		(void)fprintf(out, "--%s%s\t%s\n", row->name,
 			      takes_value(row) && !row->missing ? "=" : "",

@@ -26,8 +26,10 @@ enum option_type {
 };
 
 enum option_flags {
-	OPTION_NO = 1,     /* --no-NAME sets false, NULL or 0; not for OPT_CALL */
-	OPTION_HIDDEN = 2, /* works, but is not listed */
+	OPTION_NO = 1,      /* --no-NAME sets false, NULL or 0; not for OPT_CALL */
+	OPTION_HIDDEN = 2,  /* works, but is not listed */
+	OPTION_REFUSED = 4, /* known elsewhere; not listed, and `help` is why it is not here. Its
+			     * name cannot be shortened; type and target are of no matter */
 };
 
 struct option_row {

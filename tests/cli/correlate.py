@@ -278,7 +278,7 @@ def test_mistakes_get_one_sentence(where):
                           (["-i", "-"], "standard input cannot be corrected: only --dry-run reads it"),
                           (["--undo", "--json"], "--undo goes with -i and -f only"),
                           (["--dry-run", "-o", "x"], "--dry-run and -o exclude each other"),
-                          (["file"], "unexpected argument: file; see 'ptvm correlate --help'")):
+                          (["file"], "unexpected argument: file; name a file with -i, or see 'ptvm correlate --help'")):
         run = correlate(*args)
         equal((run.returncode, run.stdout, run.stderr), (2, "", f"ptvm correlate: {message}\n"))
 

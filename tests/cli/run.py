@@ -134,7 +134,7 @@ def test_mistakes_get_one_sentence():
     refused(["--wrong"], "ptvm: unknown option: --wrong; see 'ptvm --help'")
     refused(["--"], "ptvm: unknown option: --; see 'ptvm --help'")
     refused(["script", "--wrong=1"], "ptvm script: unknown option: --wrong; see 'ptvm script --help'")
-    refused(["script", "recording"], "ptvm script: unexpected argument: recording; see 'ptvm script --help'")
+    refused(["script", "recording"], "ptvm script: unexpected argument: recording; name a file with -i, or see 'ptvm script --help'")
     refused(["script", "-i"], "ptvm script: option needs an argument: -i")
     refused(["script", "--insn-trace=all"], "ptvm script: --insn-trace takes raw, not 'all'")
     refused(["script", "-i", RECORDING, "--time=3,2"],
@@ -154,6 +154,33 @@ def test_mistakes_get_one_sentence():
     refused(["script", "--pt=trace", "--nom-freq=256"], "ptvm script: --nom-freq takes 1 to 255, in units of 100 MHz")
     refused(["script", "--pt=trace", "--cpuid-0x15.eax=0x100000000"],
             "ptvm script: --cpuid-0x15.eax and .ebx take numbers of 32 bits")
+
+
+def test_options_of_perf_that_are_not_here_say_what_does_it():
+    for option, reason in (("--symbols=x", "grep finds symbols among the lines"), ("--switch-on", "--time selects"),
+                           ("--max-stack=9", "--itrace=g8 and G8 print 8 calls"), ("-v", "what is wrong is always reported"),
+                           ("-s", "perf runs scripts, also on recordings of ptvm")):
+        refused(["script", option], f"ptvm script: {option.split('=')[0]} is not here: {reason}")
+    refused(["script", "-i", RECORDING, "-F", "comm,sym"],
+            "ptvm script: -F: sym, symoff and dso are those of ip or addr: add one of them")
+
+
+def perf_script_options():
+    """Letters and long names, as `perf script -h` lists them."""
+    text = subprocess.run(["perf", "script", "-h"], capture_output=True, text=True, check=False)
+    rows = re.findall(r"^ {4}(?:(-\w), |    )(--[\w-]+)", text.stdout + text.stderr, re.M)
+    return {name for row in rows for name in row if name}
+
+
+def test_every_option_of_perf_is_there_or_refused_with_a_reason():
+    tap.need("perf")
+    if "version 6.1." not in subprocess.run(["perf", "--version"], capture_output=True, text=True, check=False).stdout:
+        raise tap.Skip("perf is not 6.1")
+    useless = {"-L", "--Latency", "--list-dlfilters", "--max-blocks", "--show-kernel-path", "--show-round-events", "--stitch-lbr"}
+    options = perf_script_options()
+    assert len(options) > 60, options
+    unknown = {option for option in options if ptvm("script", option).stderr.startswith("ptvm script: unknown option")}
+    equal(unknown, useless & options)
 
 
 def test_a_selection_of_nothing_says_what_there_is():
