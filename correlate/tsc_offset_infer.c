@@ -10,8 +10,8 @@ static int compare_runs(const void *a, const void *b)
 {
 	const struct tsc_run *x = a, *y = b;
 
-	if (x->first.host != y->first.host)
-		return x->first.host > y->first.host ? 1 : -1;
+	if (x->from != y->from)
+		return x->from > y->from ? 1 : -1;
 	return (x->queue > y->queue) - (x->queue < y->queue);
 }
 
@@ -140,7 +140,7 @@ static enum tsc_confidence confidence_of(const struct tsc_run *run)
 
 static struct tsc_segment segment_of(const struct tsc_run *run, const struct pt_config *config)
 {
-	struct tsc_segment segment = { .from = run->first.host,
+	struct tsc_segment segment = { .from = run->from,
 				       .to = run->last.host,
 				       .ratio = ratio_of(run, config),
 				       .host = run->first.host,

@@ -15,9 +15,12 @@ int64_t tsc_tolerance(const struct pt_config *config)
 
 struct tsc_run tsc_run_begin(const struct tsc_pair *pair, enum tsc_quality quality, size_t queue)
 {
-	return (struct tsc_run){
-		.first = *pair, .last = *pair, .count = 1, .quality = quality, .queue = queue
-	};
+	return (struct tsc_run){ .first = *pair,
+				 .last = *pair,
+				 .from = pair->host,
+				 .count = 1,
+				 .quality = quality,
+				 .queue = queue };
 }
 
 /* How much further the guest's TSC went than the host's, since the first pair. */
@@ -26,26 +29,29 @@ static int64_t stray(const struct tsc_run *run, const struct tsc_pair *pair)
 	return tsc_difference(pair->guest - run->first.guest, pair->host - run->first.host);
 }
 
-static void note(struct tsc_run *run, const struct tsc_pair *pair, enum tsc_quality quality)
+/* Count in what lies on the line. */
+static void take(struct tsc_run *run, const struct tsc_run *other)
 {
-	if ((int64_t)(pair->host - run->last.host) > 0)
-		run->last = *pair;
-	if (quality > run->quality)
-		run->quality = quality;
-	run->count++;
+	if ((int64_t)(other->last.host - run->last.host) > 0)
+		run->last = other->last;
+	if ((int64_t)(other->from - run->from) < 0)
+		run->from = other->from;
+	if (other->quality > run->quality)
+		run->quality = other->quality;
+	run->count += other->count;
 }
 
-static bool add_constant(struct tsc_run *run, const struct tsc_pair *pair, int64_t tolerance)
+static bool add_constant(struct tsc_run *run, const struct tsc_run *other, int64_t tolerance)
 {
-	int64_t by = stray(run, pair);
-	int64_t low = by < run->low ? by : run->low;
-	int64_t high = by > run->high ? by : run->high;
+	int64_t by = stray(run, &other->first);
+	int64_t low = by + other->low < run->low ? by + other->low : run->low;
+	int64_t high = by + other->high > run->high ? by + other->high : run->high;
 
 	if ((uint64_t)high - (uint64_t)low > (uint64_t)tolerance)
 		return false;
 	run->low = low;
 	run->high = high;
-	run->sum += by;
+	run->sum += other->sum + (__int128)by * other->count;
 	return true;
 }
 
@@ -72,21 +78,52 @@ static bool narrow(struct tsc_run *run, const struct tsc_pair *pair, double low,
 	return true;
 }
 
+/* Observations that look constant lie in a box, when in it is not kept: all of it must be near. */
+static bool narrow_by_box(struct tsc_run *run, const struct tsc_run *box, int64_t tolerance)
+{
+	const uint64_t hosts[] = { box->first.host, box->last.host };
+	const int64_t strays[] = { box->low, box->high };
+
+	for (unsigned i = 0; i < 4; i++) {
+		const uint64_t host = hosts[i / 2], after = host - box->first.host;
+		const struct tsc_pair corner = { host, box->first.guest + after +
+							       (uint64_t)strays[i % 2] };
+
+		if (!narrow(run, &corner, run->slope_low, run->slope_high, tolerance))
+			return false;
+	}
+	return true;
+}
+
+/* The slopes that both lines may have. */
+static bool narrow_by_line(struct tsc_run *run, const struct tsc_run *line, int64_t tolerance)
+{
+	if (line->slope_low > run->slope_low)
+		run->slope_low = line->slope_low;
+	if (line->slope_high < run->slope_high)
+		run->slope_high = line->slope_high;
+	return run->slope_low <= run->slope_high &&
+	       narrow(run, &line->first, run->slope_low, run->slope_high, tolerance) &&
+	       narrow(run, &line->last, run->slope_low, run->slope_high, tolerance);
+}
+
 bool tsc_run_add(struct tsc_run *run, const struct tsc_pair *pair, enum tsc_quality quality,
 		 int64_t tolerance)
 {
+	const struct tsc_run one = tsc_run_begin(pair, quality, run->queue);
 	bool fits = tsc_run_is_constant(run)
-			    ? add_constant(run, pair, tolerance)
+			    ? add_constant(run, &one, tolerance)
 			    : narrow(run, pair, run->slope_low, run->slope_high, tolerance);
 
 	if (fits)
-		note(run, pair, quality);
+		take(run, &one);
 	return fits;
 }
 
 bool tsc_run_tilt(struct tsc_run *run, const struct tsc_run *second, const struct tsc_pair *third,
 		  int64_t tolerance)
 {
+	const struct tsc_run last = tsc_run_begin(third, second->quality, second->queue);
 	struct tsc_run tilted = *run;
 
 	if (!narrow(&tilted, &second->first, slope_fewest, slope_most, tolerance) ||
@@ -94,43 +131,30 @@ bool tsc_run_tilt(struct tsc_run *run, const struct tsc_run *second, const struc
 		return false;
 	if (tilted.slope_low > -slope_least && tilted.slope_high < slope_least)
 		return false;
-	note(&tilted, &second->first, second->quality);
-	note(&tilted, third, second->quality);
+	take(&tilted, second);
+	take(&tilted, &last);
 	*run = tilted;
 	return true;
 }
 
-static bool join_constant(struct tsc_run *run, const struct tsc_run *other, int64_t tolerance)
-{
-	struct tsc_run joined = *run;
-	int64_t by = stray(run, &other->first);
-
-	if (!tsc_run_add(&joined, &other->first, other->quality, tolerance) ||
-	    !tsc_run_add(&joined, &other->last, other->quality, tolerance))
-		return false;
-	joined.count = run->count + other->count;
-	joined.sum = run->sum + other->sum + (__int128)by * other->count;
-	joined.low = by + other->low < joined.low ? by + other->low : joined.low;
-	joined.high = by + other->high > joined.high ? by + other->high : joined.high;
-	*run = joined;
-	return true;
-}
-
+/* Of a line and a run that looks constant, as observations close together do on any slope, the line
+ * is the one that both are on. */
 bool tsc_run_join(struct tsc_run *run, const struct tsc_run *other, int64_t tolerance)
 {
-	struct tsc_run joined = *run;
+	const bool is_box = tsc_run_is_constant(run) && !tsc_run_is_constant(other);
+	const struct tsc_run *more = is_box ? run : other;
+	struct tsc_run joined = is_box ? *other : *run;
+	bool fits;
 
-	if (tsc_run_is_constant(run) && tsc_run_is_constant(other))
-		return join_constant(run, other, tolerance);
-	/* observations close together look constant on any slope */
-	if (tsc_run_is_constant(run)) {
-		joined = *other;
-		other = run;
-	}
-	if (!tsc_run_add(&joined, &other->first, other->quality, tolerance) ||
-	    !tsc_run_add(&joined, &other->last, other->quality, tolerance))
+	if (tsc_run_is_constant(&joined))
+		fits = add_constant(&joined, more, tolerance);
+	else if (tsc_run_is_constant(more))
+		fits = narrow_by_box(&joined, more, tolerance);
+	else
+		fits = narrow_by_line(&joined, more, tolerance);
+	if (!fits)
 		return false;
-	joined.count = joined.count - 2 + other->count;
+	take(&joined, more);
 	*run = joined;
 	return true;
 }

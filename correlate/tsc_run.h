@@ -29,7 +29,8 @@ enum tsc_quality {
 };
 
 struct tsc_run {
-	struct tsc_pair first, last;
+	struct tsc_pair first, last;  /* the line is measured from `first`, `last` is the latest */
+	uint64_t from;                /* host TSC of the earliest */
 	int64_t low, high;            /* how far guest - host strays from the first; slope 1 only */
 	__int128 sum;                 /* of these */
 	double slope_low, slope_high; /* what the slope may be, less 1; both 0 for slope 1 */
@@ -53,7 +54,12 @@ bool tsc_run_add(struct tsc_run *run, const struct tsc_pair *pair, enum tsc_qual
 bool tsc_run_tilt(struct tsc_run *run, const struct tsc_run *second, const struct tsc_pair *third,
 		  int64_t tolerance);
 
-/** Take another run in; false, and nothing changed, when it does not lie on the line. */
+/**
+ * Take another run in; false, and nothing changed, when it does not lie on the line.
+ *
+ * A run of slope 1 stays within the tolerance. Of a scaled one its ends and its slope must fit,
+ * since no more of it is kept: some of its observations may then be off by twice the tolerance.
+ */
 bool tsc_run_join(struct tsc_run *run, const struct tsc_run *other, int64_t tolerance);
 
 /** guest - host of slope 1, best guess; modulo 2^56. */

@@ -67,6 +67,7 @@ static void assert_same(const struct tsc_run *a, const struct tsc_run *b)
 {
 	assert_int_equal(a->first.host, b->first.host);
 	assert_int_equal(a->last.host, b->last.host);
+	assert_int_equal(a->from, b->from);
 	assert_int_equal(a->low, b->low);
 	assert_int_equal(a->high, b->high);
 	assert_true(a->sum == b->sum);
@@ -279,6 +280,17 @@ static void runs_of_other_offsets_are_not_joined(void **state)
 	assert_same(&one, &before);
 }
 
+static void nor_are_runs_that_stray_too_far_together(void **state)
+{
+	struct tsc_run one = begin_at(0, 0), other = begin_at(1000, 0), before;
+
+	assert_true(add(&one, 10, 100));
+	assert_true(add(&other, 1010, 99 - TOLERANCE) && add(&other, 1020, 0));
+	before = one;
+	assert_false(tsc_run_join(&one, &other, TOLERANCE));
+	assert_same(&one, &before);
+}
+
 static void a_confirmed_part_confirms_the_whole(void **state)
 {
 	struct tsc_run one = begin_at(0, 0), other = begin_at(1000, 0);
@@ -304,9 +316,48 @@ static void a_point_on_a_scaled_line_is_joined_either_way(void **state)
 	assert_true(tsc_run_join(&point, &line, TOLERANCE));
 	assert_slope(&point, 0.5);
 	assert_int_equal(point.count, 5);
+	assert_int_equal(point.from, start);
 	assert_false(tsc_run_join(&line, &off, TOLERANCE));
 	assert_false(tsc_run_join(&off, &line, TOLERANCE));
 	assert_true(tsc_run_is_constant(&off));
+}
+
+static void a_run_begins_with_its_earliest_whichever_was_the_line(void **state)
+{
+	struct tsc_run run = begin_at((uint64_t)-SECOND, -SECOND / 2), line = tilted_run(0.5);
+
+	assert_true(tsc_run_join(&run, &line, TOLERANCE));
+	assert_int_equal(run.from, start - SECOND);
+	assert_int_equal(run.first.host, start);
+	run = begin_at((uint64_t)-SECOND, -SECOND / 2);
+	assert_true(tsc_run_join(&line, &run, TOLERANCE));
+	assert_int_equal(line.from, start - SECOND);
+}
+
+/* The outermost of what looks constant may be neither its first nor its last. */
+static void all_of_a_point_must_be_on_a_scaled_line(void **state)
+{
+	const uint64_t after = SECOND;
+	const int64_t at = at_slope(after, 0.5);
+	struct tsc_run line = tilted_run(0.5), before = line, point = begin_at(after, at + 100);
+
+	assert_true(add(&point, after + 10, at + 100 + TOLERANCE) &&
+		    add(&point, after + 20, at + 100));
+	assert_false(tsc_run_join(&line, &point, TOLERANCE));
+	assert_same(&line, &before);
+	assert_false(tsc_run_join(&point, &line, TOLERANCE));
+}
+
+/* Two lines that cross where one is short are two all the same. */
+static void lines_of_different_slopes_are_not_joined(void **state)
+{
+	struct tsc_run one = tilted_run(0.5), other = one, before = one;
+
+	other.first = other.last = pair_at(SECOND, at_slope(SECOND, 0.5));
+	other.slope_low = 0.6;
+	other.slope_high = 0.7;
+	assert_false(tsc_run_join(&one, &other, TOLERANCE));
+	assert_same(&one, &before);
 }
 
 static void scaled_runs_of_one_line_are_joined(void **state)
@@ -343,8 +394,12 @@ int main(void)
 		cmocka_unit_test(joined_runs_count_together),
 		cmocka_unit_test(a_joined_run_strays_as_far_as_both),
 		cmocka_unit_test(runs_of_other_offsets_are_not_joined),
+		cmocka_unit_test(nor_are_runs_that_stray_too_far_together),
 		cmocka_unit_test(a_confirmed_part_confirms_the_whole),
 		cmocka_unit_test(a_point_on_a_scaled_line_is_joined_either_way),
+		cmocka_unit_test(a_run_begins_with_its_earliest_whichever_was_the_line),
+		cmocka_unit_test(all_of_a_point_must_be_on_a_scaled_line),
+		cmocka_unit_test(lines_of_different_slopes_are_not_joined),
 		cmocka_unit_test(scaled_runs_of_one_line_are_joined),
 	};
 
