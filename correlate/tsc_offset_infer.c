@@ -6,15 +6,6 @@
 #include "decode/base/vec.h"
 #include "decode/pt_clock.h"
 
-static int compare_runs(const void *a, const void *b)
-{
-	const struct tsc_run *x = a, *y = b;
-
-	if (x->from != y->from)
-		return x->from > y->from ? 1 : -1;
-	return (x->queue > y->queue) - (x->queue < y->queue);
-}
-
 /* Join neighbours that agree; returns whether there were any. */
 static bool join(struct vmcs_seen *seen, int64_t tolerance)
 {
@@ -28,14 +19,6 @@ static bool join(struct vmcs_seen *seen, int64_t tolerance)
 	return seen->runs.count != count;
 }
 
-/* Whether `a` is the better evidence of two. */
-static bool is_better(const struct tsc_run *a, const struct tsc_run *b)
-{
-	if (a->quality != b->quality)
-		return a->quality > b->quality;
-	return a->count > b->count;
-}
-
 /* A single observation does not count where others agree with each other, unless it was confirmed.
  */
 static void drop_outliers(struct vmcs_seen *seen)
@@ -44,7 +27,7 @@ static void drop_outliers(struct vmcs_seen *seen)
 	size_t kept = 0, best = 0;
 
 	for (size_t i = 1; i < seen->runs.count; i++)
-		if (is_better(&runs[i], &runs[best]))
+		if (tsc_run_is_better(&runs[i], &runs[best]))
 			best = i;
 	for (size_t i = 0; i < seen->runs.count; i++) {
 		if (i != best && runs[i].count == 1 && runs[i].quality != TSC_CONFIRMED)
@@ -85,7 +68,7 @@ static uint64_t drop_ghosts(struct vmcs_seen *seen, const struct pt_config *conf
 
 		for (size_t k = 0; k < seen->runs.count && !ghost; k++)
 			ghost = k != i && runs[k].count && runs[i].quality != TSC_CONFIRMED &&
-				is_better(&runs[k], &runs[i]) &&
+				tsc_run_is_better(&runs[k], &runs[i]) &&
 				is_ghost(&runs[i], &runs[k], config, tolerance);
 		dropped += ghost ? runs[i].count : 0;
 		if (ghost)
@@ -225,7 +208,8 @@ static int infer(struct vmcs_seen *seen, const struct tsc_phase *phase,
 				      .queue = seen->queue };
 
 	if (seen->runs.count)
-		qsort(seen->runs.items, seen->runs.count, sizeof(*seen->runs.items), compare_runs);
+		qsort(seen->runs.items, seen->runs.count, sizeof(*seen->runs.items),
+		      tsc_run_compare);
 	while (join(seen, tolerance))
 		;
 	guest.lost_ticks = drop_ghosts(seen, config, tolerance);

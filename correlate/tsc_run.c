@@ -159,6 +159,24 @@ bool tsc_run_join(struct tsc_run *run, const struct tsc_run *other, int64_t tole
 	return true;
 }
 
+bool tsc_run_is_better(const struct tsc_run *a, const struct tsc_run *b)
+{
+	if (a->quality != b->quality)
+		return a->quality > b->quality;
+	return a->count > b->count;
+}
+
+int tsc_run_compare(const void *a, const void *b)
+{
+	const struct tsc_run *x = a, *y = b;
+
+	if (x->from != y->from)
+		return x->from > y->from ? 1 : -1;
+	if (x->queue != y->queue)
+		return x->queue > y->queue ? 1 : -1;
+	return (x->first.guest > y->first.guest) - (x->first.guest < y->first.guest);
+}
+
 uint64_t tsc_run_offset(const struct tsc_run *run)
 {
 	__int128 count = run->count, twice = 2 * run->sum + count;

@@ -62,6 +62,12 @@ bool tsc_run_tilt(struct tsc_run *run, const struct tsc_run *second, const struc
  */
 bool tsc_run_join(struct tsc_run *run, const struct tsc_run *other, int64_t tolerance);
 
+/** Whether `a` is the better evidence of two. */
+bool tsc_run_is_better(const struct tsc_run *a, const struct tsc_run *b);
+
+/** For qsort(): runs by time, where that is the same by queue and guest's time. */
+int tsc_run_compare(const void *a, const void *b);
+
 /** guest - host of slope 1, best guess; modulo 2^56. */
 uint64_t tsc_run_offset(const struct tsc_run *run);
 

@@ -29,13 +29,14 @@ static struct vmcs_seen *find(const struct vmcs_table *table, uint64_t vmcs)
 	return NULL;
 }
 
-/* The entry of a VMCS, made where there is none. Returns -PTVM_END when there are too many. */
-static int get(struct vmcs_table *table, uint64_t vmcs, size_t queue, struct vmcs_seen **ret)
+/* The entry of a VMCS, made where there is none. Returns -PTVM_END when there are `most`. */
+static int get(struct vmcs_table *table, uint64_t vmcs, size_t queue, size_t most,
+	       struct vmcs_seen **ret)
 {
 	*ret = find(table, vmcs);
 	if (*ret)
 		return 0;
-	if (table->seen.count == SEEN_MAX)
+	if (table->seen.count >= most)
 		return -PTVM_END;
 	if (!vec_push(&table->seen, (struct vmcs_seen){ .vmcs = vmcs, .queue = queue }))
 		return -PTVM_NO_MEMORY;
@@ -105,7 +106,7 @@ static int observe_of(const struct collector *collector, uint64_t vmcs, const st
 		      enum tsc_quality quality)
 {
 	struct vmcs_seen *seen;
-	int r = get(collector->table, vmcs, collector->number, &seen);
+	int r = get(collector->table, vmcs, collector->number, SEEN_MAX, &seen);
 
 	return r ? r : observe(collector, seen, pair, quality);
 }
@@ -192,7 +193,7 @@ static int note_guest(const struct collector *collector, const struct tsc_event 
 		table->no_vmcs++;
 		return 0;
 	}
-	r = get(table, event->vmcs, collector->number, ret);
+	r = get(table, event->vmcs, collector->number, SEEN_MAX, ret);
 	if (r) {
 		table->dropped += r == -PTVM_END;
 		return r == -PTVM_END ? 0 : r;
@@ -241,7 +242,7 @@ static int take_break(struct collector *collector, const struct tsc_event *event
 	if (r || !chain->known || !chain->of_guest || !event->have_count || !span ||
 	    !span->stop_ns || !config->conv.valid)
 		return r;
-	r = get(collector->table, chain->vmcs, collector->number, &seen);
+	r = get(collector->table, chain->vmcs, collector->number, SEEN_MAX, &seen);
 	if (r || seen->rough.valid)
 		return r == -PTVM_END ? 0 : r;
 	ticks = pt_ctc_to_tsc(config, event->count - chain->count);
@@ -310,26 +311,60 @@ int vmcs_table_collect(struct vmcs_table *table, const struct aux_queue *queue, 
 	return finish(table);
 }
 
-/* Which of two queues saw a guest first; the lower one where none knows when. */
+/* Which of two queues saw a guest first: one that does not know when is last, of two such the lower
+ * one is first. */
 static bool is_earlier(const struct vmcs_seen *a, const struct vmcs_seen *b)
 {
-	if (!a->first_host && !b->first_host)
-		return a->queue < b->queue;
-	return a->first_host && (!b->first_host || a->first_host < b->first_host);
+	const uint64_t x = a->first_host - 1,
+		       y = b->first_host - 1; /* 0, unknown, becomes the most */
+
+	return x == y ? a->queue < b->queue : x < y;
 }
 
-/* Queues come in any order, which must not show in the result. */
+static bool is_earlier_phase(const struct tsc_phase *a, const struct tsc_phase *b)
+{
+	return a->host == b->host ? a->ctc < b->ctc : a->host < b->host;
+}
+
+/* The best first. */
+static int compare_worth(const void *a, const void *b)
+{
+	if (tsc_run_is_better(a, b) || tsc_run_is_better(b, a))
+		return tsc_run_is_better(a, b) ? -1 : 1;
+	return tsc_run_compare(a, b);
+}
+
+static int compare_vmcs(const void *a, const void *b)
+{
+	const struct vmcs_seen *x = a, *y = b;
+
+	return (x->vmcs > y->vmcs) - (x->vmcs < y->vmcs);
+}
+
+/* Of too many runs the best are kept: the same ones in whatever order they come. */
+static int merge_runs(struct vmcs_seen *to, const struct vmcs_seen *from)
+{
+	for (size_t i = 0; i < from->runs.count; i++)
+		if (!vec_push(&to->runs, from->runs.items[i]))
+			return -PTVM_NO_MEMORY;
+	if (to->runs.count <= RUNS_MAX)
+		return 0;
+	qsort(to->runs.items, to->runs.count, sizeof(*to->runs.items), compare_worth);
+	for (size_t i = RUNS_MAX; i < to->runs.count; i++)
+		to->outliers += to->runs.items[i].count;
+	to->runs.count = RUNS_MAX;
+	return 0;
+}
+
 static int merge_seen(struct vmcs_table *table, const struct vmcs_seen *from)
 {
 	struct vmcs_seen *to;
-	int r = get(table, from->vmcs, from->queue, &to);
+	int r = get(table, from->vmcs, from->queue, SIZE_MAX, &to);
 
-	for (size_t i = 0; i < from->runs.count && !r; i++)
-		r = push_run(to, &from->runs.items[i]);
-	if (r == -PTVM_END)
-		table->dropped += from->packets;
+	if (!r)
+		r = merge_runs(to, from);
 	if (r)
-		return r == -PTVM_END ? 0 : r;
+		return r;
 	if (from->rough.valid && (!to->rough.valid || from->rough.queue < to->rough.queue))
 		to->rough = from->rough;
 	to->packets += from->packets;
@@ -342,13 +377,28 @@ static int merge_seen(struct vmcs_table *table, const struct vmcs_seen *from)
 	return 0;
 }
 
+/* Of too many VMCSs the lowest are kept, for the same reason. */
+static void drop_highest(struct vmcs_table *table)
+{
+	if (table->seen.count <= SEEN_MAX)
+		return;
+	qsort(table->seen.items, table->seen.count, sizeof(*table->seen.items), compare_vmcs);
+	for (size_t i = SEEN_MAX; i < table->seen.count; i++) {
+		table->dropped += table->seen.items[i].packets;
+		vec_free(&table->seen.items[i].runs);
+	}
+	table->seen.count = SEEN_MAX;
+}
+
 int vmcs_table_merge(struct vmcs_table *table, const struct vmcs_table *from)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < from->seen.count && !r; i++)
 		r = merge_seen(table, &from->seen.items[i]);
-	if (from->phase.valid && (!table->phase.valid || from->phase.host < table->phase.host))
+	drop_highest(table);
+	if (from->phase.valid &&
+	    (!table->phase.valid || is_earlier_phase(&from->phase, &table->phase)))
 		table->phase = from->phase;
 	table->packets += from->packets;
 	table->no_vmcs += from->no_vmcs;

@@ -7,13 +7,22 @@
 #include <cmocka.h>
 
 #include "decode/base/error.h"
+#include "decode/base/vec.h"
 #include "tests/flow_bench.h"
 #include "tests/pt_encode.h"
 
 /* Time stamps of host and guests by hand, and what is observed of them. Whole traces are in
  * test_tsc_offset_infer.c. */
 
-enum { VMCS = 0x2664e, OTHER = 0x2664f, TICK = 80, QUEUE = 5, STEP = 100, SEEN = 1024 };
+enum {
+	VMCS = 0x2664e,
+	OTHER = 0x2664f,
+	TICK = 80,
+	QUEUE = 5,
+	STEP = 100,
+	SEEN = 1024,
+	RUNS = 1024
+};
 
 static const uint64_t noon = 1000000000000, offset = 7777777777;
 
@@ -396,7 +405,7 @@ static void more_changes_than_any_guest_makes_are_outliers(void **state)
 	put_host(f, 0);
 	collect(f);
 	seen = seen_of(&f->table, VMCS);
-	assert_int_equal(seen->runs.count, 1024);
+	assert_int_equal(seen->runs.count, RUNS);
 	for (size_t i = 0; i < seen->runs.count; i++)
 		kept += seen->runs.items[i].count;
 	assert_int_equal(kept + seen->outliers, 2 * CHANGES);
@@ -723,21 +732,88 @@ static void where_no_queue_knows_when_the_lowest_saw_a_guest_first(void **state)
 	}
 }
 
-static void what_there_is_no_room_for_is_dropped_when_merged(void **state)
+/* A queue that saw VMCSs `first` to SEEN + first, one packet each. */
+static void make_crowd(struct vmcs_table *table, uint64_t first)
 {
-	struct vmcs_table table = { 0 };
-	struct parts parts;
+	*table = (struct vmcs_table){ 0 };
+	for (uint64_t i = 0; i < SEEN; i++)
+		assert_true(vec_push(&table->seen,
+				     (struct vmcs_seen){ .vmcs = first + i, .packets = 1 }));
+}
 
-	make_parts(&parts);
-	for (unsigned i = 0; i < SEEN; i++) {
-		parts.seen[0].vmcs = i;
-		assert_int_equal(vmcs_table_merge(&table, &parts.tables[0]), 0);
+static void the_lowest_of_too_many_vmcss_stay_in_any_order(void **state)
+{
+	for (unsigned order = 0; order < 2; order++) {
+		struct vmcs_table parts[2], table = { 0 };
+
+		make_crowd(&parts[0], 0);
+		make_crowd(&parts[1], 10);
+		assert_int_equal(vmcs_table_merge(&table, &parts[order]), 0);
+		assert_int_equal(vmcs_table_merge(&table, &parts[!order]), 0);
+		assert_int_equal(table.seen.count, SEEN);
+		assert_int_equal(table.dropped, 10);
+		for (uint64_t i = 0; i < SEEN; i++)
+			assert_int_equal(seen_of(&table, i)->packets, i < 10 ? 1 : 2);
+		vmcs_table_free(&table);
+		vmcs_table_free(&parts[0]);
+		vmcs_table_free(&parts[1]);
 	}
-	table.dropped = 0;
-	assert_int_equal(vmcs_table_merge(&table, &parts.tables[1]), 0);
-	assert_int_equal(table.seen.count, SEEN);
-	assert_int_equal(table.dropped, 11 + 4);
-	vmcs_table_free(&table);
+}
+
+/* A queue that saw one guest with as many runs as there is room for; of the first ones each was
+ * observed `count` times. */
+static void make_runs(struct vmcs_table *table, size_t queue, unsigned best, uint64_t count)
+{
+	struct vmcs_seen seen = { .vmcs = VMCS, .queue = queue };
+
+	for (unsigned i = 0; i < RUNS; i++) {
+		const struct tsc_pair pair = { noon + 2 * i + queue, i };
+		struct tsc_run run = tsc_run_begin(&pair, TSC_GOOD, queue);
+
+		run.count = i < best ? count : 1;
+		assert_true(vec_push(&seen.runs, run));
+	}
+	*table = (struct vmcs_table){ 0 };
+	assert_true(vec_push(&table->seen, seen));
+}
+
+static void the_best_of_too_many_runs_stay_in_any_order(void **state)
+{
+	for (unsigned order = 0; order < 2; order++) {
+		struct vmcs_table parts[2], table = { 0 };
+		const struct vmcs_seen *seen;
+		unsigned of_second = 0;
+
+		make_runs(&parts[0], 0, 3, 5);
+		make_runs(&parts[1], 1, 1000, 7);
+		assert_int_equal(vmcs_table_merge(&table, &parts[order]), 0);
+		assert_int_equal(vmcs_table_merge(&table, &parts[!order]), 0);
+		seen = seen_of(&table, VMCS);
+		assert_int_equal(seen->runs.count, RUNS);
+		assert_int_equal(seen->outliers, RUNS);
+		for (size_t i = 0; i < RUNS; i++)
+			of_second += seen->runs.items[i].queue == 1;
+		/* those of many observations, and of others the earlier ones: 3, 5, 7, … */
+		assert_int_equal(of_second, 1000);
+		vmcs_table_free(&table);
+		vmcs_table_free(&parts[0]);
+		vmcs_table_free(&parts[1]);
+	}
+}
+
+static void of_queues_that_saw_a_guest_at_once_the_lowest_did_first(void **state)
+{
+	for (unsigned first = 0; first < 2; first++) {
+		struct vmcs_table table = { 0 };
+		struct parts parts;
+
+		make_parts(&parts);
+		parts.seen[2].first_host = parts.seen[1].first_host;
+		assert_int_equal(vmcs_table_merge(&table, &parts.tables[1 + first]), 0);
+		assert_int_equal(vmcs_table_merge(&table, &parts.tables[2 - first]), 0);
+		assert_int_equal(seen_of(&table, VMCS)->queue, 1);
+		vmcs_table_free(&table);
+	}
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -785,7 +861,9 @@ int main(void)
 		TEST(an_empty_queue_tells_nothing),
 		cmocka_unit_test(queues_are_merged_in_any_order),
 		cmocka_unit_test(where_no_queue_knows_when_the_lowest_saw_a_guest_first),
-		cmocka_unit_test(what_there_is_no_room_for_is_dropped_when_merged),
+		cmocka_unit_test(the_lowest_of_too_many_vmcss_stay_in_any_order),
+		cmocka_unit_test(the_best_of_too_many_runs_stay_in_any_order),
+		cmocka_unit_test(of_queues_that_saw_a_guest_at_once_the_lowest_did_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
