@@ -8,8 +8,9 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/error.h"
+#include "decode/base/monotonic.h"
 
-enum { THREADS_MAX = 64, TICK_NS = 100000000 };
+enum { THREADS_MAX = 64, TICK_MS = 100 };
 
 struct crew {
 	const struct aux_queue *queues;
@@ -65,13 +66,11 @@ static void watch_over(struct crew *crew, const struct watch *watch)
 		total += crew->queues[i].size;
 	(void)pthread_mutex_lock(&crew->lock);
 	while (crew->working) {
-		struct timespec until;
+		const int64_t until_ms = monotonic_ms() + TICK_MS;
+		const struct timespec until = { until_ms / MS_PER_S,
+						until_ms % MS_PER_S * NS_PER_MS };
 
-		(void)clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += TICK_NS;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		(void)pthread_cond_timedwait(&crew->changed, &crew->lock, &until);
+		(void)pthread_cond_clockwait(&crew->changed, &crew->lock, CLOCK_MONOTONIC, &until);
 		if (!watch->go_on(watch->context,
 				  (double)__atomic_load_n(&crew->progress.done, __ATOMIC_RELAXED) /
 					  (double)(total ? total : 1)))
