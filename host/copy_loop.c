@@ -96,9 +96,9 @@ int copy_loop_by_ways(const struct copy_ways *ways,
 		r = copy_by(ways, via, copy, context, &why);
 		if (!r || r == -PTVM_END)
 			return r;
-		if (*list)
+		if (list)
 			(void)fprintf(stderr, "ptvm %s: by %s: %s\n", ways->verb, via,
 				      ptvm_error_text(&why));
-	} while (*list);
+	} while (list);
 	return ptvm_fail_as(error, &why, r);
 }

@@ -44,7 +44,7 @@ void guest_way_next(const char **list, char via[GUEST_WAY_BYTES])
 
 	(void)snprintf(via, GUEST_WAY_BYTES, "%.*s", length < GUEST_WAY_BYTES ? (int)length : 0,
 		       *list);
-	*list += length + ((*list)[length] == ',');
+	*list = (*list)[length] ? *list + length + 1 : NULL;
 }
 
 int guest_way_check_name(const char *domain, uint64_t pid, struct ptvm_error *error)
@@ -73,7 +73,7 @@ int guest_way_check(const char *list, bool has_domain, struct ptvm_error *error)
 			return ptvm_fail(error, PTVM_BAD_USAGE,
 					 "which guest? name it with --domain or -p, or a way to it "
 					 "with --via");
-	} while (*list);
+	} while (list);
 	return 0;
 }
 

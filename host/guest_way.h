@@ -30,7 +30,11 @@ struct guest_way {
 
 enum { GUEST_WAY_BYTES = 4096 }; /* a longer name of one is not meant */
 
-/** Take the first of a list of ways, which commas part; empty where it is too long. */
+/**
+ * Take the first of a list of ways, which commas part; empty where it is too long.
+ *
+ * @list  what is left of it; NULL after the last one
+ */
 void guest_way_next(const char **list, char via[GUEST_WAY_BYTES]);
 
 /**

@@ -89,7 +89,7 @@ static void assert_reads(const char *path, const char *begin)
 
 static void ways_are_taken_one_by_one(void **state)
 {
-	const char *list = "agent,ssh=root@a,,mount=/x";
+	const char *list = "agent,ssh=root@a,,mount=/x,";
 	char via[GUEST_WAY_BYTES];
 
 	guest_way_next(&list, via);
@@ -100,9 +100,9 @@ static void ways_are_taken_one_by_one(void **state)
 	assert_string_equal(via, "");
 	guest_way_next(&list, via);
 	assert_string_equal(via, "mount=/x");
-	assert_string_equal(list, "");
 	guest_way_next(&list, via);
 	assert_string_equal(via, "");
+	assert_null(list);
 }
 
 static void a_way_that_is_too_long_is_none(void **state)
@@ -162,7 +162,8 @@ static void lists_are_checked_as_a_whole(void **state)
 	assert_list("agents", true, false);
 	assert_list("ssh", true, false);
 	assert_list("agent,vnc", true, false);
-	assert_list("agent,", true, true);
+	assert_list("agent,", true, false);
+	assert_list(",agent", true, false);
 }
 
 static void what_is_wrong_with_a_list_is_told(void **state)
