@@ -183,7 +183,7 @@ static void check_guest_pointers(struct domain_link *link, const char *uuid,
 	char text[32];
 
 	if (guest_agent_read(link, uuid, "/proc/sys/kernel/kptr_restrict", text, sizeof(text),
-			     NULL) < 0)
+			     NULL) <= 0)
 		check_add(list, name, CHECK_WARNING, "see that it is not 2 in the guest",
 			  "unknown, the agent does not read it");
 	else

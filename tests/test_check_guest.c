@@ -185,6 +185,9 @@ static void a_guest_that_hides_its_symbols_is_a_warning(void **state)
 	fake_tree_file(&bench.tree, "0\n", "proc/sys/kernel/kptr_restrict");
 	look();
 	assert_item("guest kptr_restrict", CHECK_OK, "0");
+	fake_tree_file(&bench.tree, "", "proc/sys/kernel/kptr_restrict");
+	look();
+	assert_item("guest kptr_restrict", CHECK_WARNING, "unknown, the agent does not read it");
 	bench.agent.lie = FAKE_READ_FAILS;
 	look();
 	assert_item("guest kptr_restrict", CHECK_WARNING, "unknown, the agent does not read it");
