@@ -32,9 +32,10 @@ int channel_open(struct channel *channel, const char *path, struct ptvm_error *e
 	channel_close(channel);
 	if (!is_plain(path))
 		return ptvm_fail(error, PTVM_BAD_USAGE, "cannot ask a guest for '%s'", path);
+	(void)strcpy(channel->path, path);
 	r = channel->way->open(channel, path, error);
-	if (!r)
-		(void)snprintf(channel->path, sizeof(channel->path), "%s", path);
+	if (r)
+		channel->path[0] = '\0';
 	return r;
 }
 
@@ -103,11 +104,12 @@ int channel_run_text(struct channel *channel, const char *command, char *text, s
 	channel_close(channel);
 	if (!channel->way->run)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "%s runs no programs", channel->way->name);
-	r = channel->way->run(channel, command, error);
-	if (r)
-		return r;
 	(void)strcpy(channel->path, "a command");
-	return take_text(channel, text, size, error);
+	r = channel->way->run(channel, command, error);
+	if (!r)
+		return take_text(channel, text, size, error);
+	channel->path[0] = '\0';
+	return r;
 }
 
 void channel_free(struct channel *channel)

@@ -35,7 +35,7 @@ struct channel_way {
 /** The beginning of what a way keeps. */
 struct channel {
 	const struct channel_way *way;
-	char path[CHANNEL_PATH_BYTES]; /* of the open file; empty: none is */
+	char path[CHANNEL_PATH_BYTES]; /* of the file, for stories and ways; empty: none is open */
 	uint64_t bytes;                /* read so far */
 	int64_t end_ms;                /* of monotonic_ms(): nothing is read after it */
 };

@@ -15,8 +15,8 @@
 struct channel_exec {
 	struct channel channel;
 	struct agent_line line;
-	char path[CHANNEL_PATH_BYTES]; /* of the open file; empty: a command has run */
-	size_t size;                   /* of what that printed */
+	bool is_command; /* it is not a file that is open, but what a command printed */
+	size_t size;     /* of that */
 	uint8_t output[];
 };
 
@@ -72,7 +72,7 @@ static int wait_for(struct channel_exec *exec, int64_t process, struct agent_out
 		if (monotonic_ms() > end_ms)
 			return ptvm_fail(error, PTVM_SYSTEM,
 					 "%s: a program in the guest took more than %d seconds",
-					 exec->path, CHANNEL_EXEC_SECONDS);
+					 exec->channel.path, CHANNEL_EXEC_SECONDS);
 		(void)nanosleep(&pause, NULL);
 	}
 }
@@ -91,17 +91,15 @@ static int run(struct channel_exec *exec, const char *program, const char *words
 		return r;
 	if (output.status)
 		return ptvm_fail(error, PTVM_SYSTEM,
-				 "%s: %s in the guest cannot read it (status %" PRId64 ")",
-				 exec->path, program, output.status);
+				 "%s: %s in the guest failed (status %" PRId64 ")",
+				 exec->channel.path, program, output.status);
 	*ret_size = output.size;
 	return 0;
 }
 
 static int exec_open(struct channel *channel, const char *path, struct ptvm_error *error)
 {
-	struct channel_exec *exec = (struct channel_exec *)channel;
-
-	(void)strcpy(exec->path, path);
+	((struct channel_exec *)channel)->is_command = false;
 	return 0;
 }
 
@@ -110,7 +108,7 @@ static int exec_run(struct channel *channel, const char *command, struct ptvm_er
 	struct channel_exec *exec = (struct channel_exec *)channel;
 	char words[WORDS_BYTES];
 
-	exec->path[0] = '\0';
+	exec->is_command = true;
 	(void)snprintf(words, sizeof(words), "\"-c\",\"%s\"", command);
 	return run(exec, "sh", words, &exec->size, error);
 }
@@ -122,8 +120,8 @@ static int run_dd(struct channel_exec *exec, uint64_t offset, size_t size, size_
 	char words[WORDS_BYTES];
 
 	(void)snprintf(words, sizeof(words),
-		       "\"if=%s\",\"bs=%d\",\"skip=%" PRIu64 "\",\"count=%zu\"", exec->path, BLOCK,
-		       offset / BLOCK, size / BLOCK + 2);
+		       "\"if=%s\",\"bs=%d\",\"skip=%" PRIu64 "\",\"count=%zu\"", exec->channel.path,
+		       BLOCK, offset / BLOCK, size / BLOCK + 2);
 	return run(exec, "dd", words, ret_size, error);
 }
 
@@ -133,7 +131,7 @@ static int exec_read(struct channel *channel, uint64_t offset, void *data, size_
 		     struct ptvm_error *error)
 {
 	struct channel_exec *exec = (struct channel_exec *)channel;
-	const bool is_file = exec->path[0];
+	const bool is_file = !exec->is_command;
 	const uint64_t before = is_file ? offset % BLOCK : offset;
 	size_t have = exec->size;
 	int r = is_file ? run_dd(exec, offset, size, &have, error) : 0;

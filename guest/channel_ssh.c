@@ -25,7 +25,6 @@ enum {
 struct channel_ssh {
 	struct channel channel;
 	const char *host;
-	char path[CHANNEL_PATH_BYTES];
 	pid_t pid; /* of ssh; 0: none runs */
 	int from;  /* what it prints */
 	uint64_t offset;
@@ -117,7 +116,7 @@ static int at_end(struct channel_ssh *ssh, struct ptvm_error *error)
 
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return 0;
-	return ptvm_fail(error, PTVM_SYSTEM, "%s: ssh %s cannot read it (status %d)", ssh->path,
+	return ptvm_fail(error, PTVM_SYSTEM, "%s: ssh %s failed (status %d)", ssh->channel.path,
 			 ssh->host, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
@@ -128,7 +127,7 @@ static int read_some(struct channel_ssh *ssh, void *data, size_t size, struct pt
 
 	if (poll(&ready, 1, SILENCE_MS) == 0)
 		return ptvm_fail(error, PTVM_SYSTEM, "%s: ssh %s is silent for %d seconds",
-				 ssh->path, ssh->host, SILENCE_MS / 1000);
+				 ssh->channel.path, ssh->host, SILENCE_MS / 1000);
 	do {
 		n = read(ssh->from, data, size);
 	} while (n < 0 && errno == EINTR);
@@ -148,7 +147,7 @@ static int seek(struct channel_ssh *ssh, uint64_t offset, struct ptvm_error *err
 
 	cut_off(ssh);
 	(void)snprintf(command, sizeof(command), "%sdd if=%s bs=%d skip=%" PRIu64 " status=none%s",
-		       error ? "" : "sh -c '", ssh->path, BLOCK, block,
+		       error ? "" : "sh -c '", ssh->channel.path, BLOCK, block,
 		       error ? "" : " 2>/dev/null'");
 	r = start(ssh, command, block * BLOCK, error);
 	while (!r && ssh->offset < offset) {
@@ -162,9 +161,6 @@ static int seek(struct channel_ssh *ssh, uint64_t offset, struct ptvm_error *err
 
 static int ssh_open(struct channel *channel, const char *path, struct ptvm_error *error)
 {
-	struct channel_ssh *ssh = (struct channel_ssh *)channel;
-
-	(void)strcpy(ssh->path, path);
 	return 0;
 }
 

@@ -190,8 +190,7 @@ static void a_program_that_fails_in_the_guest_is_told(void **state)
 {
 	assert_int_equal(channel_open(fixture.channel, "/proc/none", NULL), 0);
 	assert_int_equal(read_at(0, 1), -PTVM_SYSTEM);
-	assert_string_equal(fixture.error.message,
-			    "/proc/none: dd in the guest cannot read it (status 1)");
+	assert_string_equal(fixture.error.message, "/proc/none: dd in the guest failed (status 1)");
 }
 
 static void a_program_that_was_killed_is_told(void **state)
@@ -199,7 +198,7 @@ static void a_program_that_was_killed_is_told(void **state)
 	ANSWER(STARTED, KILLED);
 	assert_int_equal(read_at(0, 1), -PTVM_SYSTEM);
 	assert_string_equal(fixture.error.message,
-			    "/proc/digits: dd in the guest cannot read it (status -1)");
+			    "/proc/digits: dd in the guest failed (status -1)");
 }
 
 static void an_agent_that_refuses_is_told(void **state)
@@ -228,9 +227,11 @@ static void a_command_that_fails_prints_nothing(void **state)
 	char text[4] = "old";
 
 	ANSWER(STARTED, ENDED(2, "YWJjZA=="));
-	assert_int_equal(channel_run_text(fixture.channel, "echo", text, sizeof(text), NULL),
-			 -PTVM_SYSTEM);
+	assert_int_equal(
+		channel_run_text(fixture.channel, "echo", text, sizeof(text), &fixture.error),
+		-PTVM_SYSTEM);
 	assert_string_equal(text, "");
+	assert_string_equal(fixture.error.message, "a command: sh in the guest failed (status 2)");
 }
 
 static void a_file_is_read_after_a_command(void **state)
