@@ -1,14 +1,20 @@
 #include "guest/output_directory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "decode/base/cleanup.h"
+#include "decode/base/directory.h"
+
 enum { SUFFIX_BYTES = 16 };
 
 static const char *const files[] = { "kcore", "kallsyms", "modules", "guest.json" };
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 int output_directory_make(const char *path, struct output_directory *ret, struct ptvm_error *error)
 {
@@ -42,12 +48,13 @@ const char *output_directory_file(const struct output_directory *directory, cons
 	return join(directory->work, name, path);
 }
 
+/* What a link leads to is not ours. */
 static void remove_files(const char *directory)
 {
-	char path[PATH_MAX];
+	_cleanup_close_ int fd = open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		(void)unlink(join(directory, files[i], path));
+	for (size_t i = 0; fd >= 0 && i < COUNT(files); i++)
+		(void)unlinkat(fd, files[i], 0);
 }
 
 void output_directory_clear(const struct output_directory *directory)
@@ -55,10 +62,11 @@ void output_directory_clear(const struct output_directory *directory)
 	remove_files(directory->work);
 }
 
-/* Only a copy of ours: a directory that holds anything else stays, and is in the way. */
+/* Only a copy of ours: a directory that holds anything else stays as it is, and is in the way. */
 static int remove_copy(const char *path, struct ptvm_error *error)
 {
-	remove_files(path);
+	if (directory_holds_only(AT_FDCWD, path, files, COUNT(files)))
+		remove_files(path);
 	if (rmdir(path) && errno != ENOENT)
 		return ptvm_fail_errno(error, "%s: cannot remove it", path);
 	return 0;

@@ -1,15 +1,14 @@
 #include "host/recording_directory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/directory.h"
 
 enum { SUFFIX_BYTES = 8 };
 
@@ -23,14 +22,6 @@ static const char *const copies[] = { "kcore", "kcore.*", "kallsyms", "modules",
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static bool is_one_of(const char *name, const char *const *patterns, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!fnmatch(patterns[i], name, 0))
-			return true;
-	return false;
-}
-
 static const char *join(const char *directory, const char *name, char path[PATH_MAX])
 {
 	const int length = snprintf(path, PATH_MAX, "%s/%s", directory, name);
@@ -38,45 +29,15 @@ static const char *join(const char *directory, const char *name, char path[PATH_
 	return length >= 0 && length < PATH_MAX ? path : "";
 }
 
-static bool is_dots(const char *name)
-{
-	return !strcmp(name, ".") || !strcmp(name, "..");
-}
-
-/* NULL where it is no directory. Symbolic links are not followed: what they name is not ours. */
-static DIR *open_directory(int at, const char *name)
-{
-	const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-
-	if (fd >= 0 && !directory)
-		(void)close(fd);
-	return directory;
-}
-
-/* Have all entries such names? True where it is no directory. */
-static bool holds_only(int at, const char *name, const char *const *names, size_t count)
-{
-	DIR *directory = open_directory(at, name);
-	const struct dirent *entry;
-	bool r = true;
-
-	while (directory && r && (entry = readdir(directory)))
-		r = is_dots(entry->d_name) || is_one_of(entry->d_name, names, count);
-	if (directory)
-		(void)closedir(directory);
-	return r;
-}
-
 static bool is_recording(const char *path)
 {
-	DIR *directory = open_directory(AT_FDCWD, path);
-	bool r = directory && holds_only(AT_FDCWD, path, parts, COUNT(parts));
+	DIR *directory = directory_open(AT_FDCWD, path);
+	bool r = directory && directory_holds_only(AT_FDCWD, path, parts, COUNT(parts));
 	const struct dirent *entry;
 
 	while (r && (entry = readdir(directory)))
-		r = is_dots(entry->d_name) ||
-		    holds_only(dirfd(directory), entry->d_name, copies, COUNT(copies));
+		r = directory_is_dots(entry->d_name) ||
+		    directory_holds_only(dirfd(directory), entry->d_name, copies, COUNT(copies));
 	if (directory)
 		(void)closedir(directory);
 	return r;
@@ -85,11 +46,11 @@ static bool is_recording(const char *path)
 /* Remove the files of a directory that has no other directories in it. */
 static void remove_files(int at, const char *name)
 {
-	DIR *directory = open_directory(at, name);
+	DIR *directory = directory_open(at, name);
 	const struct dirent *entry;
 
 	while (directory && (entry = readdir(directory)))
-		if (!is_dots(entry->d_name))
+		if (!directory_is_dots(entry->d_name))
 			(void)unlinkat(dirfd(directory), entry->d_name, 0);
 	if (directory)
 		(void)closedir(directory);
@@ -97,11 +58,12 @@ static void remove_files(int at, const char *name)
 
 static int remove_recording(const char *path, struct ptvm_error *error)
 {
-	DIR *directory = open_directory(AT_FDCWD, path);
+	DIR *directory = directory_open(AT_FDCWD, path);
 	const struct dirent *entry;
 
 	while (directory && (entry = readdir(directory))) {
-		if (is_dots(entry->d_name) || !unlinkat(dirfd(directory), entry->d_name, 0))
+		if (directory_is_dots(entry->d_name) ||
+		    !unlinkat(dirfd(directory), entry->d_name, 0))
 			continue;
 		remove_files(dirfd(directory), entry->d_name);
 		(void)unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
@@ -122,18 +84,18 @@ static bool is_half_copy(const char *name)
 	};
 	const char *suffix = strrchr(name, '.');
 
-	return is_one_of(name, patterns, COUNT(patterns)) &&
+	return directory_matches(name, patterns, COUNT(patterns)) &&
 	       strspn(suffix + 1, "abcdefghijklmnopqrstuvwxyz") < strlen(suffix + 1);
 }
 
 void recording_directory_drop_halves(const char *path)
 {
-	DIR *directory = open_directory(AT_FDCWD, path);
+	DIR *directory = directory_open(AT_FDCWD, path);
 	const struct dirent *entry;
 
 	while (directory && (entry = readdir(directory))) {
 		if (!is_half_copy(entry->d_name) ||
-		    !holds_only(dirfd(directory), entry->d_name, copies, COUNT(copies)))
+		    !directory_holds_only(dirfd(directory), entry->d_name, copies, COUNT(copies)))
 			continue;
 		remove_files(dirfd(directory), entry->d_name);
 		(void)unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);

@@ -215,12 +215,14 @@ static void an_old_directory_with_other_files_stays(void **state)
 {
 	keep_a_kcore("one");
 	fake_tree_file(&fixture.tree, "mine", "copy.old/notes");
+	fake_tree_file(&fixture.tree, "mine", "copy.old/modules");
 	make();
 	put("kcore", "two");
 	assert_int_equal(keep(), -PTVM_SYSTEM);
 	assert_non_null(strstr(fixture.error.message, "copy.old: cannot remove it"));
 	assert_file("copy/kcore", "one");
 	assert_file("copy.old/notes", "mine");
+	assert_file("copy.old/modules", "mine");
 	assert_true(fixture.directory.work[0]);
 	output_directory_drop(&fixture.directory);
 	assert_entries(2);
@@ -234,6 +236,19 @@ static void an_old_file_stays_too(void **state)
 	assert_int_equal(keep(), -PTVM_SYSTEM);
 	assert_int_equal(fixture.error.sys_errno, ENOTDIR);
 	assert_file("copy.old", "mine");
+	output_directory_drop(&fixture.directory);
+}
+
+/* Whoever may write where we work can make one, to a directory that only root can change. */
+static void what_a_link_leads_to_stays(void **state)
+{
+	keep_a_kcore("one");
+	fake_tree_file(&fixture.tree, "mine", "etc/modules");
+	fake_tree_link(&fixture.tree, "etc", "copy.old");
+	make();
+	assert_int_equal(keep(), -PTVM_SYSTEM);
+	assert_file("etc/modules", "mine");
+	assert_file("copy/kcore", "one");
 	output_directory_drop(&fixture.directory);
 }
 
@@ -296,6 +311,7 @@ int main(void)
 		TEST(what_was_there_gets_old),
 		TEST(an_old_directory_with_other_files_stays),
 		TEST(an_old_file_stays_too),
+		TEST(what_a_link_leads_to_stays),
 		TEST(a_file_in_the_way_is_renamed_too),
 		TEST(a_copy_that_vanished_is_told),
 		TEST(only_files_of_a_copy_are_cleared),

@@ -1,0 +1,26 @@
+/* Directories of ours, which somebody else may have exchanged: symbolic links are not followed,
+ * since what they lead to is not ours to remove. */
+#pragma once
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/**
+ * Open a directory.
+ *
+ * @at    where `name` begins, as for openat()
+ * @name  a link of this name does not count
+ *
+ * Returns it, for the caller to closedir(), or NULL with errno set.
+ */
+DIR *directory_open(int at, const char *name);
+
+/** Is it "." or ".."? */
+bool directory_is_dots(const char *name);
+
+/** Does `name` match one of these patterns, as fnmatch(3) has them? */
+bool directory_matches(const char *name, const char *const *patterns, size_t count);
+
+/** Do the names of all that is in a directory match? True where it is no directory. */
+bool directory_holds_only(int at, const char *name, const char *const *patterns, size_t count);

@@ -1,0 +1,102 @@
+#include "decode/base/directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/fake_tree.h"
+
+static struct fake_tree tree;
+
+static int set_up(void **state)
+{
+	fake_tree_init(&tree);
+	fake_tree_file(&tree, "", "real/data");
+	fake_tree_file(&tree, "", "real/data.1");
+	fake_tree_link(&tree, "real", "link");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	fake_tree_deinit(&tree);
+	return 0;
+}
+
+/* Can `name` of the tree be opened? */
+static bool opens(const char *name)
+{
+	DIR *top = directory_open(AT_FDCWD, tree.path), *directory;
+
+	assert_non_null(top);
+	errno = 0;
+	directory = directory_open(dirfd(top), name);
+	if (directory)
+		assert_int_equal(closedir(directory), 0);
+	else
+		assert_int_not_equal(errno, 0);
+	assert_int_equal(closedir(top), 0);
+	return directory;
+}
+
+static void a_directory_is_opened_and_nothing_else(void **state)
+{
+	assert_true(opens("real"));
+	assert_false(opens("real/data"));
+	assert_false(opens("none"));
+}
+
+static void links_are_not_followed(void **state)
+{
+	assert_false(opens("link"));
+}
+
+static void two_names_are_every_directorys(void **state)
+{
+	assert_true(directory_is_dots(".") && directory_is_dots(".."));
+	assert_false(directory_is_dots("...") || directory_is_dots(".a") || directory_is_dots(""));
+}
+
+static bool holds_only(const char *name, const char *pattern)
+{
+	const char *const patterns[] = { "none", pattern };
+	DIR *top = directory_open(AT_FDCWD, tree.path);
+	bool r;
+
+	assert_non_null(top);
+	r = directory_holds_only(dirfd(top), name, patterns, 2);
+	assert_int_equal(closedir(top), 0);
+	return r;
+}
+
+static void all_that_is_in_it_must_match(void **state)
+{
+	assert_true(holds_only("real", "data*"));
+	assert_false(holds_only("real", "data"));
+	assert_false(holds_only("real", "data.?"));
+}
+
+static void what_is_no_directory_holds_nothing_else(void **state)
+{
+	assert_true(holds_only("real/data", "x"));
+	assert_true(holds_only("link", "x"));
+	assert_true(holds_only("none", "x"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_directory_is_opened_and_nothing_else),  TEST(links_are_not_followed),
+		TEST(two_names_are_every_directorys),          TEST(all_that_is_in_it_must_match),
+		TEST(what_is_no_directory_holds_nothing_else),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
