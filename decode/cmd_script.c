@@ -155,6 +155,10 @@ static int run(struct script *script, struct ptvm_error *error)
 	pager_wait(&pager);
 	if (result.note)
 		(void)fprintf(stderr, "ptvm script: %s\n", result.note);
+	if (!r && script->lacks_address && result.written)
+		(void)fputs("ptvm script: sym, symoff and dso are those of ip or addr, which -F "
+			    "leaves out\n",
+			    stderr);
 	if (!r)
 		report_nothing(script, &result);
 	report_gaps(&result);

@@ -257,7 +257,7 @@ static const char *step_itrace(const struct script_step *step)
 	}
 }
 
-bool script_has_trace(const struct script *script)
+static bool has_trace(const struct script *script)
 {
 	return script->args.pt || script->data.have_pt;
 }
@@ -277,11 +277,10 @@ static int parse_itrace(struct script *script, struct ptvm_error *error)
 	}
 	if (!any)
 		itrace_default(&itrace);
-	if (!script_has_trace(script))
+	if (!has_trace(script))
 		itrace.samples = (struct origin_limits){ 0 };
 	script->print.itrace = itrace;
-	script->print.timeless =
-		itrace.timeless || (script_has_trace(script) && !script->print.pt->tsc);
+	script->print.timeless = itrace.timeless || (has_trace(script) && !script->print.pt->tsc);
 	return 0;
 }
 
@@ -360,7 +359,7 @@ static void set_name_width(struct script *script)
 	const char *made_up = script->print.itrace.instructions ? "instructions" : "branches";
 	size_t width = 0;
 
-	if (script_has_trace(script))
+	if (has_trace(script))
 		width = strlen(made_up) + strlen(script->modifier);
 	for (size_t i = 0; i < script->data.events.count; i++)
 		if (strlen(script->data.events.items[i].name) > width)
@@ -457,7 +456,7 @@ int script_open(struct script *script, struct ptvm_error *error)
 	set_name_width(script);
 	set_style(script);
 	script->nothing_wanted = print->times.count || print->cpus.count || print->itrace.quick;
-	if (!script_has_trace(script) && !script->args.dump && !script->args.header_only &&
+	if (!has_trace(script) && !script->args.dump && !script->args.header_only &&
 	    !print->records)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no Intel PT in this recording",
 				 script->data.path);

@@ -59,14 +59,12 @@ struct script {
 	char modifier[MODIFIER_SIZE];
 	const struct aux_queue *queues;
 	size_t queue_count;
+	bool lacks_address;  /* sym, symoff or dso were asked for, but not what they would name */
 	bool nothing_wanted; /* the options leave no instruction to decode */
 };
 
 /** Parse the verb's arguments. Returns as options_parse(). */
 int script_parse(struct script_args *args, int argc, char **argv, struct ptvm_error *error);
-
-/** Whether there is Intel PT, in a recording or by itself. */
-bool script_has_trace(const struct script *script);
 
 /** Settle the fields of all kinds of lines; the recording is open, and how to print mostly settled.
  * Returns 0 or -PTVM_BAD_USAGE. */

@@ -93,11 +93,7 @@ static int parse_trace(struct script *script, struct ptvm_error *error)
 	if (print->itrace.chain && !print->itrace.branches)
 		choice.fields |= (FIELD_IP | FIELD_SYM) & ~choice.refused;
 	print->fields = without_strays(choice.fields, FIELD_IP | FIELD_ADDR | FIELD_CALLINDENT);
-	if (choice.fields & ~print->fields & choice.asked && script_has_trace(script) &&
-	    !script->args.no_itrace)
-		return ptvm_fail(error, PTVM_BAD_USAGE,
-				 "-F: sym, symoff and dso are those of ip or addr: add one of "
-				 "them");
+	script->lacks_address = choice.fields & ~print->fields & choice.asked;
 	if (print->itrace.quick) /* not all instructions are seen */
 		print->fields &= ~(uint32_t)FIELD_IPC;
 	print->insn_addr = choice.asked & FIELD_ADDR;

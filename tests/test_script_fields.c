@@ -102,23 +102,26 @@ static void a_target_goes_when_other_fields_are_chosen(void **state)
 
 static void names_need_an_address(void **state)
 {
-	static const char *const lists[] = { "sym", "comm,symoff", "-ip,-addr,+dso" };
+	static const struct {
+		const char *text;
+		uint32_t fields;
+		bool lacks;
+	} cases[] = {
+		{ "sym", 0, true },
+		{ "comm,sym,symoff,dso", FIELD_COMM, true },
+		{ "-ip,-addr,+dso", BRANCHES & ~(PLACE | FIELD_ADDR), true },
+		{ "-ip,-addr", BRANCHES & ~(PLACE | FIELD_ADDR), false },
+		{ "comm", FIELD_COMM, false },
+		{ "addr,sym", FIELD_ADDR | FIELD_SYM, false },
+		{ "callindent,sym", FIELD_CALLINDENT | FIELD_SYM, false },
+	};
 
-	assert_int_equal(trace_fields(STEP_FIELDS, "-ip,-addr"), BRANCHES & ~(PLACE | FIELD_ADDR));
-	assert_int_equal(trace_fields(STEP_FIELDS, "addr,sym"), FIELD_ADDR | FIELD_SYM);
-	assert_int_equal(trace_fields(STEP_FIELDS, "callindent,sym"), FIELD_CALLINDENT | FIELD_SYM);
-	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		const struct script_step step = { STEP_FIELDS, lists[i] };
-		struct script script = script_of(NULL, &step, 1);
-		struct ptvm_error error = { 0 };
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct script_step step = { STEP_FIELDS, cases[i].text };
+		struct script script = parse(NULL, &step, 1);
 
-		assert_int_equal(script_parse_fields(&script, &error), 0);
-		script.data.have_pt = script.args.no_itrace = true;
-		assert_int_equal(script_parse_fields(&script, &error), 0);
-		script.args.no_itrace = false;
-		assert_int_equal(script_parse_fields(&script, &error), -PTVM_BAD_USAGE);
-		assert_string_equal(error.message, "-F: sym, symoff and dso are those of ip or "
-						   "addr: add one of them");
+		assert_int_equal(script.print.fields, cases[i].fields);
+		assert_int_equal(script.lacks_address, cases[i].lacks);
 	}
 }
 

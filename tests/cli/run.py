@@ -161,8 +161,14 @@ def test_options_of_perf_that_are_not_here_say_what_does_it():
                            ("--max-stack=9", "--itrace=g8 and G8 print 8 calls"), ("-v", "what is wrong is always reported"),
                            ("-s", "perf runs scripts, also on recordings of ptvm")):
         refused(["script", option], f"ptvm script: {option.split('=')[0]} is not here: {reason}")
-    refused(["script", "-i", RECORDING, "-F", "comm,sym"],
-            "ptvm script: -F: sym, symoff and dso are those of ip or addr: add one of them")
+
+
+def test_names_of_an_address_that_is_left_out_are_missed():
+    run = ptvm("script", "-i", RECORDING, "-C1", "--itrace=i100i", "-F", "sym")
+    equal((run.returncode, run.stdout.strip(), run.stderr),
+          (0, "", "ptvm script: sym, symoff and dso are those of ip or addr, which -F leaves out\n"))
+    for args in (["--itrace=w", "-F", "sym"], ["--itrace=i100i", "-F", "comm"], ["--call-trace", "-F", "sym,callindent"]):
+        equal((args, ptvm("script", "-i", RECORDING, "-C1", *args).stderr), (args, ""))
 
 
 def perf_script_options():
