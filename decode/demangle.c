@@ -9,7 +9,11 @@
 /* A mangled name may refer to its own parts, so that a few bytes can stand for any number of them,
  * and take any time: the demangler is left (longjmp) when its text becomes too long. That leaks
  * what it holds at that point; after a few such names the rest of a file is not demangled. */
-enum { MOST_TEXT = 4096, MOST_FAILURES = 16 };
+enum {
+	MOST_TEXT = 4096,
+	MOST_FAILURES = 16,
+	MOST_NAME = 64 << 10, /* each name is read to its end, and all may have the same end */
+};
 
 struct demangler {
 	struct text text;
@@ -48,6 +52,11 @@ static size_t suffix_size(const char *name)
 		       : 0;
 }
 
+static bool is_mangled(const char *name)
+{
+	return name[0] == '_' && strnlen(name, MOST_NAME) < MOST_NAME;
+}
+
 /* Returns false when the name becomes too long. */
 static bool demangle_symbol(struct demangler *demangler, struct symbols *symbols,
 			    struct symbol *symbol)
@@ -75,7 +84,7 @@ void demangle_symbols(struct symbols *symbols)
 	unsigned failures = 0;
 
 	for (size_t i = 0; i < symbols->count && failures < MOST_FAILURES; i++)
-		if (symbols->items[i].name[0] == '_')
+		if (is_mangled(symbols->items[i].name))
 			failures += !demangle_symbol(&demangler, symbols, &symbols->items[i]);
 	text_free(&demangler.text);
 }

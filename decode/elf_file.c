@@ -34,32 +34,47 @@ static int read_segments(struct elf_file *file)
 	return 0;
 }
 
-/* Debug files keep the note as a section, while their segments' bytes are gone. */
-static void read_build_id(struct elf_file *file)
+/* Look for the build id in notes. Notes do not overlap, so that all together are no longer than the
+ * file: what is beyond `*left` bytes is made up, and would take for ever. */
+static void search_notes(struct elf_file *file, uint64_t offset, uint64_t size, uint64_t *left)
 {
-	size_t count;
+	struct bytes notes = bytes_slice(file->bytes, offset, size < *left ? size : *left);
+
+	*left -= notes.size;
+	if (!file->build_id.size)
+		(void)build_id_find(notes, &file->build_id);
+}
+
+static void search_sections(struct elf_file *file)
+{
+	uint64_t left = file->bytes.size;
 
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section));) {
 		GElf_Shdr header;
 
-		if (!file->build_id.size && gelf_getshdr(section, &header) &&
-		    header.sh_type == SHT_NOTE)
-			(void)build_id_find(
-				bytes_slice(file->bytes, header.sh_offset, header.sh_size),
-				&file->build_id);
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_NOTE)
+			search_notes(file, header.sh_offset, header.sh_size, &left);
 	}
+}
+
+static void search_segments(struct elf_file *file)
+{
+	uint64_t left = file->bytes.size;
+	GElf_Phdr header;
+	size_t count;
+
 	if (elf_getphdrnum(file->elf, &count))
 		return;
-	for (size_t i = 0; i < count && !file->build_id.size; i++) {
-		GElf_Phdr header;
-
-		if (!gelf_getphdr(file->elf, (int)i, &header))
-			return;
+	for (size_t i = 0; i < count && gelf_getphdr(file->elf, (int)i, &header); i++)
 		if (header.p_type == PT_NOTE)
-			(void)build_id_find(
-				bytes_slice(file->bytes, header.p_offset, header.p_filesz),
-				&file->build_id);
-	}
+			search_notes(file, header.p_offset, header.p_filesz, &left);
+}
+
+/* Debug files keep the note as a section, while their segments' bytes are gone. */
+static void read_build_id(struct elf_file *file)
+{
+	search_sections(file);
+	search_segments(file);
 }
 
 int elf_file_read(const char *name, struct bytes bytes, struct elf_file *ret,
@@ -91,6 +106,18 @@ static Elf_Scn *section_of_type(const struct elf_file *file, uint32_t type, GElf
 		if (gelf_getshdr(section, ret) && ret->sh_type == type && ret->sh_size)
 			return section;
 	return NULL;
+}
+
+struct bytes elf_file_strings(const struct elf_file *file, size_t index)
+{
+	Elf_Scn *section = elf_getscn(file->elf, index);
+	Elf_Data *data = NULL;
+	GElf_Shdr header;
+
+	if (section && gelf_getshdr(section, &header) && header.sh_type == SHT_STRTAB)
+		data = elf_getdata(section, NULL);
+	return data && data->d_buf ? (struct bytes){ data->d_buf, data->d_size }
+				   : (struct bytes){ NULL, 0 };
 }
 
 bool elf_file_has_symtab(const struct elf_file *file)
@@ -126,17 +153,18 @@ static bool to_offset(const struct elf_file *layout, uint64_t *value)
 	return false;
 }
 
-static int add_symbol(const GElf_Sym *from, const char *name, uint64_t value, struct symbols *ret)
+static int add_symbol(const GElf_Sym *from, const char *name, struct symbols *ret)
 {
-	struct symbol symbol = {
+	const uint64_t value = from->st_value;
+	const struct symbol symbol = {
 		.start = value,
 		.end = from->st_size <= UINT64_MAX - value ? value + from->st_size : value,
-		.name = arena_strndup(&ret->names, name, strlen(name)),
+		.name = name,
 		.is_global = GELF_ST_BIND(from->st_info) == STB_GLOBAL,
 		.is_weak = GELF_ST_BIND(from->st_info) == STB_WEAK,
 	};
 
-	return symbol.name ? symbols_add(ret, &symbol) : -PTVM_NO_MEMORY;
+	return symbols_add(ret, &symbol);
 }
 
 int elf_file_symbols(const struct elf_file *file, enum elf_space space,
@@ -144,6 +172,8 @@ int elf_file_symbols(const struct elf_file *file, enum elf_space space,
 {
 	GElf_Shdr header;
 	Elf_Scn *section = section_of_type(file, SHT_SYMTAB, &header);
+	struct bytes strings;
+	const char *names;
 	Elf_Data *data;
 	size_t count;
 
@@ -152,18 +182,21 @@ int elf_file_symbols(const struct elf_file *file, enum elf_space space,
 	data = section ? elf_getdata(section, NULL) : NULL;
 	if (!data || !data->d_buf)
 		return 0;
+	strings = elf_file_strings(file, header.sh_link);
+	if (!strings.size)
+		return 0;
+	names = arena_strndup(&ret->names, (const char *)strings.data, strings.size);
+	if (!names)
+		return -PTVM_NO_MEMORY;
 	count = data->d_size / gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
 	for (size_t i = 0; i < count && i < ELF_MAX_SYMBOLS; i++) {
-		const char *name;
 		GElf_Sym symbol;
 
-		if (!gelf_getsym(data, (int)i, &symbol) || !is_shown(&symbol))
-			continue;
-		name = elf_strptr(file->elf, header.sh_link, symbol.st_name);
-		if (!name || !*name ||
+		if (!gelf_getsym(data, (int)i, &symbol) || !is_shown(&symbol) ||
+		    symbol.st_name >= strings.size || !names[symbol.st_name] ||
 		    (space == ELF_OFFSETS && !to_offset(layout, &symbol.st_value)))
 			continue;
-		if (add_symbol(&symbol, name, symbol.st_value, ret))
+		if (add_symbol(&symbol, names + symbol.st_name, ret))
 			return -PTVM_NO_MEMORY;
 	}
 	return 0;

@@ -45,6 +45,10 @@ struct elf_file {
 int elf_file_read(const char *name, struct bytes bytes, struct elf_file *ret,
 		  struct ptvm_error *error);
 
+/** The bytes of the string table in section `index`; empty where that section is none. They live as
+ * long as `file`, and need not end with a NUL. */
+struct bytes elf_file_strings(const struct elf_file *file, size_t index);
+
 /** Whether there is a full symbol table (not only the dynamic one). */
 bool elf_file_has_symtab(const struct elf_file *file);
 
@@ -56,7 +60,8 @@ enum elf_space {
 
 /**
  * Append the functions and objects of the symbol table, or without one of the dynamic symbol
- * table. Names are copied into `ret`.
+ * table. Their names go with them, in a copy of the whole string table: copied one by one, names
+ * that share a long string would take any amount of memory.
  *
  * @layout  whose segments turn addresses into offsets: the file itself, or the program that
  *          this is the debug file of

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -89,6 +90,32 @@ static void a_file_of_such_names_is_given_up(void **state)
 	symbols_free(&symbols);
 }
 
+/* The demangler refuses them anyway, but only after a look at all of each. */
+static void names_that_are_too_long_from_the_start_are_passed_over(void **state)
+{
+	enum { LONG = 70000, COUNT = 40 };
+	struct symbols symbols = { 0 };
+	char *name = malloc(LONG + 64);
+	int head;
+
+	assert_non_null(name);
+	head = sprintf(name, "_ZN%d", LONG);
+	memset(name + head, 'a', LONG);
+	strcpy(name + head + LONG, "17h0123456789abcdefE");
+	for (unsigned i = 0; i <= COUNT; i++) {
+		const struct symbol symbol = { .start = i,
+					       .end = i + 1,
+					       .name = i < COUNT ? name : "_ZdlPv" };
+
+		assert_int_equal(symbols_add(&symbols, &symbol), 0);
+	}
+	demangle_symbols(&symbols);
+	assert_ptr_equal(symbols.items[0].name, name);
+	assert_string_equal(symbols.items[COUNT].name, "operator delete");
+	symbols_free(&symbols);
+	free(name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -98,6 +125,7 @@ int main(void)
 		cmocka_unit_test(a_stub_is_that_of_a_function),
 		cmocka_unit_test(a_name_that_becomes_too_long_stays),
 		cmocka_unit_test(a_file_of_such_names_is_given_up),
+		cmocka_unit_test(names_that_are_too_long_from_the_start_are_passed_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

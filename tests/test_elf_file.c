@@ -122,6 +122,96 @@ static void symbols_have_their_offset_in_the_file(void **state)
 	mapped_file_close(&bytes);
 }
 
+/* Else a small file could ask for any amount of memory. */
+static void symbols_of_one_name_share_it(void **state)
+{
+	const struct elf_make_symbol functions[] = { { "one", 0x1000, 16 }, { "two", 0x1010, 16 } };
+	uint8_t bytes[1024];
+	size_t size = elf_make_symbols(segments, 2, functions, 2, bytes);
+	struct symbols symbols = { 0 };
+	struct elf_file file;
+	Elf64_Ehdr header;
+	Elf64_Shdr table;
+	Elf64_Sym second;
+	size_t at;
+
+	memcpy(&header, bytes, sizeof(header));
+	memcpy(&table, bytes + header.e_shoff + sizeof(table), sizeof(table));
+	at = table.sh_offset + 2 * sizeof(second);
+	memcpy(&second, bytes + at, sizeof(second));
+	second.st_name = 2;
+	memcpy(bytes + at, &second, sizeof(second));
+	assert_int_equal(elf_file_read("test", (struct bytes){ bytes, size }, &file, NULL), 0);
+	assert_int_equal(elf_file_symbols(&file, ELF_ADDRESSES, &file, &symbols), 0);
+	assert_int_equal(symbols.count, 2);
+	assert_string_equal(symbols.items[0].name, "one");
+	assert_ptr_equal(symbols.items[1].name, symbols.items[0].name + 1);
+	elf_file_close(&file);
+	symbols_free(&symbols);
+}
+
+static void names_outside_of_the_string_table_are_none(void **state)
+{
+	const struct elf_make_symbol functions[] = { { "one", 0x1000, 16 }, { "two", 0x1010, 16 } };
+	uint8_t bytes[1024];
+	size_t size = elf_make_symbols(segments, 2, functions, 2, bytes);
+	struct symbols symbols = { 0 };
+	struct elf_file file;
+	Elf64_Ehdr header;
+	Elf64_Shdr strings;
+
+	memcpy(&header, bytes, sizeof(header));
+	memcpy(&strings, bytes + header.e_shoff + 2 * sizeof(strings), sizeof(strings));
+	strings.sh_size = 4; /* up to the end of "one", without its NUL */
+	memcpy(bytes + header.e_shoff + 2 * sizeof(strings), &strings, sizeof(strings));
+	assert_int_equal(elf_file_read("test", (struct bytes){ bytes, size }, &file, NULL), 0);
+	assert_int_equal(elf_file_symbols(&file, ELF_ADDRESSES, &file, &symbols), 0);
+	assert_int_equal(symbols.count, 1);
+	assert_string_equal(symbols.items[0].name, "one");
+	elf_file_close(&file);
+	symbols_free(&symbols);
+}
+
+/* A file whose program headers name the same notes several times, and then those with the build
+ * id. */
+static struct build_id search_notes(unsigned times)
+{
+	enum { JUNK = 2048 };
+	static const struct {
+		Elf64_Nhdr header;
+		char name[4], id[4];
+	} note = { { 4, 4, NT_GNU_BUILD_ID }, "GNU", "abcd" };
+	static uint8_t bytes[4096 + JUNK];
+	size_t at = elf_make((struct elf_make_segment[8]){ { 0 } }, times + 1, bytes);
+	struct elf_file file;
+	struct build_id id;
+	Elf64_Phdr program = { .p_type = PT_NOTE, .p_offset = at, .p_filesz = JUNK };
+
+	memset(bytes + at, 0, JUNK);
+	memcpy(bytes + at + JUNK, &note, sizeof(note));
+	for (unsigned i = 0; i < times; i++)
+		memcpy(bytes + sizeof(Elf64_Ehdr) + i * sizeof(program), &program, sizeof(program));
+	program.p_offset = at + JUNK;
+	program.p_filesz = sizeof(note);
+	memcpy(bytes + sizeof(Elf64_Ehdr) + times * sizeof(program), &program, sizeof(program));
+	assert_int_equal(elf_file_read("test", (struct bytes){ bytes, at + JUNK + sizeof(note) },
+				       &file, NULL),
+			 0);
+	id = file.build_id;
+	elf_file_close(&file);
+	return id;
+}
+
+/* Else a small file could take hours. */
+static void no_more_notes_are_read_than_the_file_has(void **state)
+{
+	struct build_id id = search_notes(1);
+
+	assert_int_equal(id.size, 4);
+	assert_memory_equal(id.bytes, "abcd", 4);
+	assert_int_equal(search_notes(6).size, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +220,9 @@ int main(void)
 		cmocka_unit_test(a_file_cut_anywhere_does_no_harm),
 		cmocka_unit_test(what_is_not_elf_for_x86_is_refused),
 		cmocka_unit_test(symbols_have_their_offset_in_the_file),
+		cmocka_unit_test(symbols_of_one_name_share_it),
+		cmocka_unit_test(names_outside_of_the_string_table_are_none),
+		cmocka_unit_test(no_more_notes_are_read_than_the_file_has),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

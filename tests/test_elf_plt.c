@@ -22,6 +22,7 @@ struct program {
 	Elf64_Sym symbols[3];
 	char strings[16], names[64];
 	Elf64_Shdr sections[SECTIONS];
+	char text[1024];
 };
 
 struct bench {
@@ -231,6 +232,20 @@ static void symbols_outside_of_the_file_have_no_stubs(void **state)
 	}
 }
 
+/* Else a small file could ask for any amount of memory. */
+static void names_are_no_longer_than_the_file(void **state)
+{
+	struct bench *bench = *state;
+	struct program *program = &bench->program;
+
+	memset(program->text, 'a', sizeof(program->text) - 1);
+	program->sections[STRINGS].sh_offset = offsetof(struct program, text);
+	program->sections[STRINGS].sh_size = sizeof(program->text);
+	program->symbols[0].st_name = 1;
+	assert_int_equal(read_plt(bench), 1);
+	assert_int_equal(strlen(bench->symbols.items[0].name), sizeof(program->text) - 7 + 4);
+}
+
 int main(void)
 {
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -244,6 +259,7 @@ int main(void)
 		WITH_FIXTURE(relocations_to_nowhere_have_no_stubs),
 		WITH_FIXTURE(a_table_outside_of_the_file_has_no_stubs),
 		cmocka_unit_test(symbols_outside_of_the_file_have_no_stubs),
+		WITH_FIXTURE(names_are_no_longer_than_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
