@@ -58,17 +58,26 @@ static void cells_of(const struct history *history, const struct history_item *i
 	*to = borders_up_to(history, item->end) - 1;
 }
 
+/* How many pieces items may be cut into. */
+static size_t most_held(const struct history *history)
+{
+	size_t most = HISTORY_HELD_FREE + history->list.count * HISTORY_HELD_EACH;
+
+	return most < HISTORY_MAX_HELD ? most : HISTORY_MAX_HELD;
+}
+
 /* Count in first[i + 1] the items that cover cell i, then sum up. Items that do not fit become
  * empty; returns their number. */
 static size_t count_held(struct history *history)
 {
+	const size_t most = most_held(history);
 	size_t total = 0, dropped = 0, from, to;
 
 	for (size_t i = 0; i < history->list.count; i++) {
 		struct history_item *item = &history->list.items[i];
 
 		cells_of(history, item, &from, &to);
-		if (total + (to - from) > HISTORY_MAX_HELD) {
+		if (total + (to - from) > most) {
 			item->end = item->start;
 			dropped++;
 			continue;

@@ -25,7 +25,16 @@ struct history {
 	size_t border_count;
 };
 
-enum { HISTORY_NONE = -1, HISTORY_MAX_HELD = 16 << 20 };
+enum { HISTORY_NONE = -1 };
+
+/** Pieces that items may be cut into by the borders of others: so many for each item, some more for
+ * few items, and never more than the last. A recording may have very many histories, so that what
+ * one may take depends on what was added to it. */
+enum {
+	HISTORY_HELD_EACH = 256,
+	HISTORY_HELD_FREE = 64 << 10,
+	HISTORY_MAX_HELD = 16 << 20,
+};
 
 /** The answer, and where it holds: addresses [start, end), end 0 means 2^64; time [from, to). */
 struct history_view {
@@ -40,7 +49,7 @@ int history_add(struct history *history, uint64_t start, uint64_t end, uint64_t 
 
 /**
  * Build the tables, after the last item; again when more were added.
- * Items that overlap beyond HISTORY_MAX_HELD pieces are left out: `ret_dropped` says how many.
+ * Items that overlap beyond that number of pieces are left out: `ret_dropped` says how many.
  * Returns 0 or -PTVM_NO_MEMORY.
  */
 int history_finish(struct history *history, size_t *ret_dropped);

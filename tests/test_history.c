@@ -111,6 +111,33 @@ static void random_histories_agree_with_a_search_of_all_items(void **state)
 	}
 }
 
+/* The history of one process may be cut into many pieces, but not that of each of thousands. */
+static void pieces_are_bounded_by_the_number_of_items(void **state)
+{
+	enum { COUNT = 3000 };
+	struct history history = { 0 };
+	size_t dropped;
+
+	for (uint64_t i = 0; i < COUNT; i++)
+		assert_int_equal(history_add(&history, i, 20000 - i, i), 0);
+	assert_int_equal(history_finish(&history, &dropped), 0);
+	assert_true(dropped > 0);
+	assert_true(history.first[history.border_count] <=
+		    HISTORY_HELD_FREE + COUNT * HISTORY_HELD_EACH);
+	history_free(&history);
+}
+
+static void few_items_may_all_overlap(void **state)
+{
+	struct history history = { 0 };
+
+	for (uint64_t i = 0; i < 250; i++)
+		assert_int_equal(history_add(&history, i, 20000 - i, i), 0);
+	finish(&history);
+	assert_int_equal(history_find(&history, 10000, 1000).item, 249);
+	history_free(&history);
+}
+
 /* 6000 items that all overlap would make 36 million pieces. */
 static void too_much_overlap_is_left_out_and_said(void **state)
 {
@@ -133,6 +160,8 @@ int main(void)
 		cmocka_unit_test(between_items_the_view_ends_at_the_next),
 		cmocka_unit_test(an_empty_history_has_nothing),
 		cmocka_unit_test(random_histories_agree_with_a_search_of_all_items),
+		cmocka_unit_test(pieces_are_bounded_by_the_number_of_items),
+		cmocka_unit_test(few_items_may_all_overlap),
 		cmocka_unit_test(too_much_overlap_is_left_out_and_said),
 	};
 
