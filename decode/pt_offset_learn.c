@@ -44,30 +44,29 @@ static bool needs_offset(const struct aux_queue *queue, const struct pt_config *
 	return ret->have_pip && ret->nr && !pt_offsets_find(known, ret->vmcs, &offset);
 }
 
-/* Walk all queues, first the one that needs the offset, until one has shown it. A queue is walked
- * once, however many others need an offset. */
-static void learn_by_walk(const struct learner *learner, size_t first, struct pt_offsets *offsets)
+/* Walk all queues, beginning with number `first`, until one has shown the offset of this VMCS. A
+ * queue is walked once, however many others need an offset. */
+static void learn_by_walk(const struct learner *learner, size_t first, uint64_t vmcs,
+			  struct pt_offsets *offsets)
 {
-	const struct aux_queue *needy = &learner->queues[first];
-	const struct pt_config *config = learner->config;
-	struct pt_psb_state state;
+	bool is_known = false;
 
-	for (size_t k = 0; k < learner->count && needs_offset(needy, config, offsets, &state);
-	     k++) {
+	for (size_t k = 0; k < learner->count && !is_known; k++) {
 		size_t number = (first + k) % learner->count;
 		struct pt_segment segment;
 		struct pt_walk walk;
-		bool needed = true;
+		uint64_t offset;
 
 		if (learner->used_up[number])
 			continue;
-		pt_walk_init(&walk, &learner->queues[number], config, offsets, 0);
-		while (needed && !pt_walk_next(&walk, &segment) && segment.to < LEARN_BYTES)
-			needed = needs_offset(needy, config, &walk.clock.offsets, &state);
-		learner->used_up[number] = needed;
+		pt_walk_init(&walk, &learner->queues[number], learner->config, offsets, 0);
+		while (!is_known && !pt_walk_next(&walk, &segment) && segment.to < LEARN_BYTES)
+			is_known = pt_offsets_find(&walk.clock.offsets, vmcs, &offset);
+		learner->used_up[number] = !is_known;
 		aux_pages_release_trace(learner->mapping, &learner->queues[number], 0,
 					pt_cursor_position(&walk.cursor));
 		*offsets = walk.clock.offsets;
+		is_known = pt_offsets_find(offsets, vmcs, &offset);
 	}
 }
 
@@ -141,8 +140,10 @@ static void learn(struct learner *learner, size_t number, struct pt_offsets *ret
 	struct pt_psb_state guest;
 	uint64_t offset;
 
-	learn_by_walk(learner, number, ret);
-	if (!needs_offset(queue, learner->config, ret, &guest) ||
+	if (!needs_offset(queue, learner->config, ret, &guest))
+		return;
+	learn_by_walk(learner, number, guest.vmcs, ret);
+	if (pt_offsets_find(ret, guest.vmcs, &offset) ||
 	    !learn_by_stop(queue, learner->config, &offset))
 		return;
 	if (guest.have_tsc && guest.tsc.have_tma && find_host_tsc(learner))

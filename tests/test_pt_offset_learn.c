@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -136,6 +137,29 @@ static void nothing_is_learned_where_nothing_tells(void **state)
 	pt_bytes_free(&bytes);
 }
 
+/* If each of them were asked again for each other one, this would take minutes. */
+static void thousands_of_queues_may_be_in_need(void **state)
+{
+	enum { QUEUES = 8192, PADS = 64 << 10 };
+	struct aux_queue *queues = calloc(QUEUES, sizeof(*queues));
+	struct bench_queue bench = { .room = 0 };
+	struct pt_offsets offsets;
+	struct pt_bytes bytes = { 0 };
+
+	assert_non_null(queues);
+	for (unsigned i = 0; i < PADS; i++)
+		pt_put_value(&bytes, PT_PAD, 0);
+	put_psb(&bytes, START, VMCS, 77777, false);
+	bench_queue_add(&bench, bytes.data, bytes.size, false);
+	for (unsigned i = 0; i < QUEUES; i++)
+		queues[i] = bench.queue;
+	assert_int_equal(pt_offsets_learn(queues, QUEUES, &config, &memory, &offsets), 0);
+	assert_int_equal(offsets.count, 0);
+	bench_queue_free(&bench);
+	pt_bytes_free(&bytes);
+	free(queues);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +168,7 @@ int main(void)
 		cmocka_unit_test(the_end_of_tracing_gives_it_roughly),
 		cmocka_unit_test(the_crystal_of_another_queue_makes_that_exact),
 		cmocka_unit_test(nothing_is_learned_where_nothing_tells),
+		cmocka_unit_test(thousands_of_queues_may_be_in_need),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
