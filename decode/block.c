@@ -9,7 +9,8 @@
 
 enum {
 	FIRST_SLOTS = 1 << 10,
-	MOST_BYTES = 96 << 20, /* of blocks, unless there is a reason for less */
+	MOST_BYTES = 96 << 20,   /* of blocks, unless there is a reason for less */
+	SPARE_BYTES = 256 << 10, /* what is usually added until somebody asks again */
 	MOST_SITES = 1 << 10,
 	ASTRAY_BYTES = 8 << 10, /* from the symbol before, that are looked at for each block */
 };
@@ -29,6 +30,7 @@ void code_trim(struct code *code)
 	for (struct code_space *space = code->spaces; space; space = space->next)
 		free(space->slots);
 	code->spaces = code->last = NULL;
+	code->slot_bytes = 0;
 	arena_free(&code->arena);
 }
 
@@ -40,7 +42,10 @@ void code_free(struct code *code)
 
 bool code_is_full(const struct code *code)
 {
-	return code->arena.total > code->most_bytes;
+	const struct arena *arena = &code->arena;
+	size_t used = arena->total - (arena->size - arena->used);
+
+	return used && used + code->slot_bytes + SPARE_BYTES > code->most_bytes;
 }
 
 static bool is_space(const struct code_space *space, const struct machine *machine, int32_t pid,
@@ -68,11 +73,13 @@ struct code_space *code_space_find(struct code *code, struct machine *machine, i
 	space->slots = calloc(FIRST_SLOTS, sizeof(struct block *));
 	if (!space->slots)
 		return NULL;
+	code->slot_bytes += FIRST_SLOTS * sizeof(struct block *);
 	code->spaces = space;
 	return code->last = space;
 }
 
-static void grow(struct code_space *space)
+/* Twice as many chains. */
+static void grow(struct code *code, struct code_space *space)
 {
 	size_t mask = space->mask * 2 + 1;
 	struct block **slots = calloc(mask + 1, sizeof(struct block *));
@@ -90,6 +97,7 @@ static void grow(struct code_space *space)
 		}
 	}
 	free(space->slots);
+	code->slot_bytes += (mask - space->mask) * sizeof(struct block *);
 	space->slots = slots;
 	space->mask = mask;
 }
@@ -342,7 +350,7 @@ struct block *block_get(struct code *code, struct code_space *space, uint64_t ip
 	block->chain = space->slots[slot];
 	space->slots[slot] = block;
 	if (++space->count > space->mask)
-		grow(space);
+		grow(code, space);
 	return block;
 }
 

@@ -69,13 +69,14 @@ struct code_site {
 	uint64_t ip;
 };
 
-/** All address spaces met so far. One thread's; memory is bounded by `code_trim`. */
+/** All address spaces met so far. One thread's; memory is bounded by code_is_full(). */
 struct code {
 	const struct machines *machines;
 	struct code_space *spaces, *last;
 	struct arena arena;
 	struct stretch *stretches; /* stretch.h: what is remembered; NULL: nothing */
-	size_t most_bytes;         /* of the arena, before all should be dropped */
+	size_t slot_bytes;         /* of the tables of spaces, which are not in the arena */
+	size_t most_bytes;         /* of both, before all should be dropped */
 	uint64_t
 		switch_ip; /* the host's __switch_to, where a block begins in any case; 0 unknown */
 	struct {
@@ -149,7 +150,8 @@ static inline struct block *block_follow(const struct block *block, uint64_t ip)
 	return block->timed || block->patched ? NULL : block_known(block->space, ip);
 }
 
-/** Whether so much memory is held that everything should be dropped (when no block is in use). */
+/** Whether everything should be dropped (when no block is in use), before more memory is taken than
+ * `most_bytes`. */
 bool code_is_full(const struct code *code);
 
 /** Drop every block and space. */

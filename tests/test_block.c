@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "decode/base/huge_pages.h"
 #include "decode/machine_parts.h"
 #include "tests/flow_bench.h"
 
@@ -161,6 +162,41 @@ static void many_blocks_are_all_found_again(void **state)
 	assert_int_equal(fixture->code.arena.total, 0);
 }
 
+/* Each space has a table, also one in which there is hardly any code. */
+static void code_is_full_of_spaces_too(void **state)
+{
+	enum { MOST = 4 << 20, LEAST_TABLE = 4 << 10 };
+	struct fixture *fixture = *state;
+	struct code *code = &fixture->code;
+	int32_t pid = 0;
+
+	code->most_bytes = MOST;
+	while (pid <= MOST / LEAST_TABLE && !code_is_full(code))
+		assert_non_null(code_space_get(code, fixture->machines.host, ++pid, 0x1000, 64));
+	assert_true(pid > 1 && pid < MOST / LEAST_TABLE);
+	code_trim(code);
+	assert_false(code_is_full(code));
+}
+
+/* The next piece of memory is a whole huge page: it must not be taken first. */
+static void code_is_full_before_it_takes_more_than_its_share(void **state)
+{
+	enum { COUNT = 60000 };
+	static uint8_t bytes[COUNT];
+	struct fixture *fixture = *state;
+	struct code *code = &fixture->code;
+	struct block *block;
+
+	memset(bytes, 0xc3, sizeof(bytes));
+	code->most_bytes = HUGE_PAGE;
+	block = block_of(fixture, 0x1000, bytes, sizeof(bytes));
+	for (uint64_t i = 1; i < COUNT && !code_is_full(code); i++)
+		assert_non_null(block_get(code, block->space, 0x1000 + i, 0));
+	assert_true(code_is_full(code));
+	assert_true(code->arena.total <= HUGE_PAGE);
+	assert_true(code->arena.used > HUGE_PAGE / 2);
+}
+
 static void an_instruction_in_two_pieces_of_code_is_whole(void **state)
 {
 	struct fixture *fixture = *state;
@@ -300,6 +336,8 @@ int main(void)
 		TEST(a_block_is_made_once_for_each_space),
 		TEST(the_kernel_is_one_space_for_all_processes),
 		TEST(many_blocks_are_all_found_again),
+		TEST(code_is_full_of_spaces_too),
+		TEST(code_is_full_before_it_takes_more_than_its_share),
 		TEST(an_instruction_in_two_pieces_of_code_is_whole),
 		TEST(code_that_is_not_there_is_looked_for_once),
 		TEST(a_guest_that_is_not_known_has_no_code),
