@@ -11,7 +11,8 @@ enum { READ_ENABLED = 1, READ_RUNNING = 2, READ_ID = 4, READ_GROUP = 8, READ_LOS
 /* Bits of branch_sample_type; the second one is Linux 6.8's. */
 enum { BRANCH_HW_INDEX = 1 << 17, BRANCH_COUNTERS = 1 << 19 };
 
-/* A place in the row; once a field did not fit, everything reads as 0. */
+/* A place in the row. With a field that does not fit the row has ended: all behind it is read as 0.
+ */
 struct cursor {
 	struct bytes body;
 	uint64_t position;
@@ -39,6 +40,7 @@ static struct bytes take_items(struct cursor *c, uint64_t count, uint64_t size)
 {
 	if (count > c->body.size / size) {
 		c->is_bad = true;
+		c->position = c->body.size;
 		return (struct bytes){ NULL, 0 };
 	}
 	return take(c, count * size);

@@ -396,6 +396,21 @@ static void impossible_counts_give_nothing(void **state)
 		}
 }
 
+/* Where one field ends is where the next begins: what is there is not what it would be. */
+static void behind_an_impossible_count_there_is_nothing(void **state)
+{
+	const struct perf_event event = event_of(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_AUX);
+	struct perf_sample sample;
+	struct body body = { 0 };
+
+	add(&body, UINT64_MAX);
+	add(&body, 8);
+	add(&body, 0x8282828282828282);
+	assert_int_equal(perf_sample_read(&event, all(&body), &sample), -PTVM_BAD_INPUT);
+	assert_int_equal(sample.aux.size, 0);
+	drop(&body);
+}
+
 static void an_impossible_group_is_refused(void **state)
 {
 	struct perf_event event = event_of(PERF_SAMPLE_READ);
@@ -570,6 +585,7 @@ int main(void)
 		cmocka_unit_test(a_sample_of_everything_is_read_to_its_end),
 		cmocka_unit_test(a_sample_cut_anywhere_is_refused),
 		cmocka_unit_test(impossible_counts_give_nothing),
+		cmocka_unit_test(behind_an_impossible_count_there_is_nothing),
 		cmocka_unit_test(an_impossible_group_is_refused),
 		cmocka_unit_test(with_unknown_fields_only_the_front_is_sure),
 		cmocka_unit_test(a_trailer_is_at_the_end_of_its_record),
