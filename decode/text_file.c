@@ -33,8 +33,9 @@ int text_file_read(const char *path, struct arena *arena, char **ret_text, size_
 
 	if (fd < 0)
 		return fd;
-	for (size_t room = status.st_size ? (size_t)status.st_size + 1 : FIRST_SIZE;
-	     room <= MAX_SIZE; room *= 2) {
+	/* one byte more than a file has, to see that it ends there */
+	for (size_t room = status.st_size ? (size_t)status.st_size + 1 : FIRST_SIZE + 1;
+	     room <= MAX_SIZE + 1; room = 2 * room - 1) {
 		char *text = arena_alloc(arena, room + 1);
 		ssize_t n;
 

@@ -136,6 +136,17 @@ static void what_is_no_regular_file_is_refused(void **state)
 }
 
 /* A file with a hole is as large and takes no room. */
+static void the_largest_file_is_read(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_tree_file(&bench->tree, "", "file");
+	assert_int_equal(truncate(bench->path, (off_t)MOST_MIB * MIB), 0);
+	assert_int_equal(read_path(bench, bench->path), 0);
+	assert_int_equal(bench->size, (size_t)MOST_MIB * MIB + 1);
+	assert_int_equal(bench->text[bench->size - 1], '\n');
+}
+
 static void a_larger_file_is_refused_and_not_read(void **state)
 {
 	struct bench *bench = *state;
@@ -155,6 +166,7 @@ int main(void)
 		WITH_FIXTURE(a_file_of_proc_is_read_whole),
 		WITH_FIXTURE(a_file_without_a_size_may_be_large),
 		WITH_FIXTURE(what_is_no_regular_file_is_refused),
+		WITH_FIXTURE(the_largest_file_is_read),
 		WITH_FIXTURE(a_larger_file_is_refused_and_not_read),
 	};
 
