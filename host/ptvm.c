@@ -199,6 +199,8 @@ int main(int argc, char **argv)
 	fill_descriptors();
 	/* A closed pipe ends us quietly, also where our parent ignores the signal. */
 	(void)signal(SIGPIPE, SIG_DFL);
+	/* Who ignores it, which is inherited, never learns how a child ended. */
+	(void)signal(SIGCHLD, SIG_DFL);
 	lost_pages_survive();
 	if (is_help(word))
 		return help(argc - 1, argv + 1);

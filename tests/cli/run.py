@@ -482,6 +482,16 @@ def test_a_closed_pipe_ends_quietly():
             equal(run.stderr.read(), b"")
 
 
+def test_how_a_child_ends_is_known_whatever_our_parent_ignores():
+    with tempfile.TemporaryDirectory() as where:
+        ssh = pathlib.Path(where) / "ssh"
+        ssh.write_text("#!/bin/sh\nexit 255\n")
+        ssh.chmod(0o755)
+        run = ptvm("guest", "--via", "ssh=vm", "-o", f"{where}/copy", env={**os.environ, "PATH": f"{where}:{os.environ['PATH']}"},
+                   preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    equal((run.returncode, run.stderr), (1, "ptvm guest: /proc/modules: ssh vm failed (status 255)\n"))
+
+
 def test_a_full_disk_is_a_failure():
     if not os.path.exists("/dev/full"):
         raise tap.Skip("no /dev/full")
