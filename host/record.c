@@ -22,6 +22,16 @@ static void allow_many_files(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* A snapshot that is asked for too early waits, and does not end us. */
+static void hold_snapshots(void)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGUSR2);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 /* What the loop waits for. */
 static int prepare(struct record_loop *loop, struct ptvm_error *error)
 {
@@ -61,8 +71,10 @@ static int run(struct record_loop *loop, struct ptvm_error *error)
 	pause_watch_start(&loop->pauses, &recorder->targets, loop->options->uri);
 	r = record_loop_run(loop, error);
 	finished = recorder_finish(recorder, &loss, r ? NULL : error);
-	if (recorder->is_written)
+	if (recorder->is_written) {
 		record_report_print(recorder, &loss, finished == -PTVM_END, stderr);
+		record_loop_release(loop);
+	}
 	pause_watch_stop(&loop->pauses);
 	trace_loss_free(&loss);
 	if (!r && finished != -PTVM_END)
@@ -81,8 +93,13 @@ int record(const struct roots *roots, const struct perf_kernel *kernel,
 				    .signals = -1,
 				    .wake = -1,
 				    .control = control_fifo_none() };
-	int r = prepare(&loop, error);
+	int r;
 
+	hold_snapshots();
+	/* libvirtd may take its time: until there is something to lose, signals just end us. */
+	r = record_targets_find(roots, options, &recorder.targets, error);
+	if (!r)
+		r = prepare(&loop, error);
 	/* That nobody reads our messages is no reason to end a recording. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	allow_many_files();

@@ -31,6 +31,20 @@ int record_loop_signals(struct ptvm_error *error)
 	return fd < 0 ? ptvm_fail_errno(error, "signalfd") : fd;
 }
 
+void record_loop_release(const struct record_loop *loop)
+{
+	struct signalfd_siginfo info;
+	sigset_t ending;
+
+	while (read(loop->signals, &info, sizeof(info)) == sizeof(info))
+		;
+	(void)sigemptyset(&ending);
+	(void)sigaddset(&ending, SIGINT);
+	(void)sigaddset(&ending, SIGTERM);
+	(void)sigaddset(&ending, SIGHUP);
+	(void)sigprocmask(SIG_UNBLOCK, &ending, NULL);
+}
+
 static void say(const struct record_loop *loop, const char *what)
 {
 	if (isatty(STDERR_FILENO))

@@ -34,6 +34,13 @@ struct record_loop {
 int record_loop_signals(struct ptvm_error *error);
 
 /**
+ * When the recording is complete: let SIGINT, SIGTERM and SIGHUP end us again, also while we wait
+ * for what may not come, as an answer of libvirtd. One that came meanwhile is dropped, the
+ * recording has ended.
+ */
+void record_loop_release(const struct record_loop *loop);
+
+/**
  * Switch the trace on, when it is time to, and wait until it is over.
  * Returns 0, or an error of the recorder, which ends the recording, too.
  */

@@ -254,11 +254,9 @@ static int write_features(struct recorder *recorder, const struct trace_loss *lo
 int recorder_open(struct recorder *recorder, struct ptvm_error *error)
 {
 	const struct record_options *options = recorder->options;
-	int r = record_targets_find(recorder->roots, options, &recorder->targets, error);
+	int r = trace_plan_make(recorder->roots, recorder->kernel, options, &recorder->targets,
+				&recorder->plan, error);
 
-	if (!r)
-		r = trace_plan_make(recorder->roots, recorder->kernel, options, &recorder->targets,
-				    &recorder->plan, error);
 	if (!r)
 		r = try_events(recorder, error);
 	if (!r)

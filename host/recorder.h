@@ -28,9 +28,9 @@ struct recorder {
 	const struct record_options *options;
 	int argc; /* the command line */
 	char *const *argv;
-	int wake_fd; /* see drain.h */
+	int wake_fd;                   /* see drain.h */
+	struct record_targets targets; /* found; recorder_free() releases them */
 
-	struct record_targets targets;
 	struct trace_plan plan;
 	struct tracer tracer;
 	struct recording_directory directory;
@@ -47,7 +47,7 @@ struct recorder {
 };
 
 /**
- * Find what to trace, copy kernels, open events, and write what comes first. The trace is off.
+ * Plan, copy kernels, open events, and write what comes first. The trace is off.
  * Returns 0 or an error; nothing is left behind then, once recorder_free() was called.
  */
 int recorder_open(struct recorder *recorder, struct ptvm_error *error);

@@ -21,6 +21,7 @@ struct domain_link {
 int domain_link_open(const char *uri, bool is_read_only, struct domain_link **ret,
 		     struct ptvm_error *error)
 {
+	(void)pthread_sigmask(SIG_SETMASK, NULL, &fake_libvirt.held);
 	fake_libvirt.uri = uri;
 	fake_libvirt.is_read_only = is_read_only;
 	if (fake_libvirt.is_down)

@@ -2,6 +2,7 @@
  * with this has from here, with libvirt or without. */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -24,6 +25,7 @@ struct fake_libvirt {
 	/* What it was asked for. */
 	const char *uri;
 	bool is_read_only; /* the last link */
+	sigset_t held;     /* signals, by who opened it */
 	unsigned opened, closed;
 };
 

@@ -15,6 +15,7 @@
 
 #include "host/record_options.h"
 #include "host/recording_repair.h"
+#include "tests/fake_domain.h"
 #include "tests/fake_machine.h"
 #include "tests/open_files.h"
 #include "tests/said.h"
@@ -178,6 +179,25 @@ static void an_emulated_guest_is_a_warning(void **state)
 	assert_non_null(strstr(bench.said.text, warning));
 }
 
+/* Where libvirtd does not answer, neither before nor after the recording. */
+static void who_waits_for_libvirt_can_be_interrupted(void **state)
+{
+	sigset_t held;
+
+	fake_libvirt.is_down = true;
+	assert_int_equal(RECORD("-c", "here:///", "--domain", "vm"), -PTVM_NOT_FOUND);
+	assert_string_equal(fake_libvirt.uri, "here:///");
+	assert_false(sigismember(&fake_libvirt.held, SIGINT));
+	assert_true(sigismember(&fake_libvirt.held, SIGUSR2));
+	bench.machine.signal = SIGINT;
+	bench.error = (struct ptvm_error){ 0 };
+	record_options_free(&bench.options);
+	assert_int_equal(RECORD("-p", "106"), 0);
+	assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &held), 0);
+	assert_false(sigismember(&held, SIGINT));
+	assert_true(sigismember(&held, SIGUSR2));
+}
+
 /* Each thread has an event on each CPU; and who piped our messages may have gone. */
 static void the_process_is_prepared(void **state)
 {
@@ -209,6 +229,7 @@ int main(void)
 		TEST(a_fifo_that_is_not_there_leaves_nothing),
 		TEST(a_kernel_that_refuses_leaves_nothing),
 		TEST(an_emulated_guest_is_a_warning),
+		TEST(who_waits_for_libvirt_can_be_interrupted),
 		TEST(the_process_is_prepared),
 	};
 

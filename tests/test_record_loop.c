@@ -81,6 +81,9 @@ static void begin(const char *const *words)
 					    .kernel = &bench.machine.table,
 					    .options = &bench.options,
 					    .wake_fd = bench.loop.wake };
+	assert_int_equal(record_targets_find(&bench.tree.roots, &bench.options,
+					     &bench.recorder.targets, NULL),
+			 0);
 	assert_int_equal(recorder_open(&bench.recorder, &bench.error), 0);
 }
 

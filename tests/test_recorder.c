@@ -85,6 +85,9 @@ static int open_it(void)
 					    .kernel = &bench.machine.table,
 					    .options = &bench.options,
 					    .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	assert_int_equal(record_targets_find(&bench.tree.roots, &bench.options,
+					     &bench.recorder.targets, NULL),
+			 0);
 	return recorder_open(&bench.recorder, &bench.error);
 }
 
