@@ -30,11 +30,14 @@ static int take_fd(const char *text, size_t length, struct ptvm_error *error)
 {
 	char *end;
 	long number = strtol(text, &end, 10);
+	int flags;
 
 	if (!isdigit((unsigned char)*text) || end != text + length || number > INT_MAX)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "--control: not a file descriptor: '%s'",
 				 text);
-	if (fcntl((int)number, F_SETFL, O_NONBLOCK) || fcntl((int)number, F_SETFD, FD_CLOEXEC))
+	flags = fcntl((int)number, F_GETFL);
+	if (flags < 0 || fcntl((int)number, F_SETFL, flags | O_NONBLOCK) ||
+	    fcntl((int)number, F_SETFD, FD_CLOEXEC))
 		return ptvm_fail_errno(error, "file descriptor %ld", number);
 	return (int)number;
 }

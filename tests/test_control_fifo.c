@@ -146,6 +146,23 @@ static void nobody_has_to_listen(void **state)
 	bench->reader = open(bench->ack, O_RDONLY | O_NONBLOCK);
 }
 
+/* Others may have it open, too, such as a log that all append to. */
+static void a_descriptor_keeps_its_flags(void **state)
+{
+	struct control_fifo fifo;
+	int fds[2], others;
+	char text[32];
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(fcntl(fds[1], F_SETFL, O_APPEND), 0);
+	others = dup(fds[1]);
+	(void)snprintf(text, sizeof(text), "fd:%d,%d", fds[0], fds[1]);
+	assert_int_equal(control_fifo_open(text, &fifo, NULL), 0);
+	assert_int_equal(fcntl(others, F_GETFL) & (O_APPEND | O_NONBLOCK), O_APPEND | O_NONBLOCK);
+	control_fifo_close(&fifo);
+	(void)close(others);
+}
+
 static void descriptors_are_taken_over(void **state)
 {
 	struct bench *bench = *state;
@@ -199,6 +216,7 @@ int main(void)
 		TEST(other_words_are_unknown),  TEST(a_line_without_end_takes_no_more_room),
 		TEST(a_writer_may_come_and_go), TEST(acks_are_told_to_who_listens),
 		TEST(nobody_has_to_listen),     TEST(descriptors_are_taken_over),
+		TEST(nobody_has_to_listen),     TEST(a_descriptor_keeps_its_flags),
 		TEST(what_is_no_fifo_is_told),
 	};
 
