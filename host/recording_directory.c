@@ -147,9 +147,16 @@ static bool is_foreign(const char *path)
 	       lstat(join(path, "data", data), &about) && !is_recording(path);
 }
 
-/* A file is renamed, and so is a recording, even one that holds more than we know. */
-static int rename_to_old(const char *path, struct ptvm_error *error)
+static const char *old_name(const char *path, char old[PATH_MAX + SUFFIX_BYTES])
 {
+	(void)snprintf(old, PATH_MAX + SUFFIX_BYTES, "%s.old", path);
+	return old;
+}
+
+/* A file is renamed, and so is a recording, even one that holds more than we know. */
+static int rename_to_old(struct recording_directory *directory, struct ptvm_error *error)
+{
+	const char *path = directory->path;
 	char old[PATH_MAX + SUFFIX_BYTES];
 	struct stat about;
 	int r;
@@ -158,11 +165,19 @@ static int rename_to_old(const char *path, struct ptvm_error *error)
 		return errno == ENOENT ? 0 : ptvm_fail_errno(error, "%s", path);
 	if (is_foreign(path))
 		return in_the_way(path, error);
-	(void)snprintf(old, sizeof(old), "%s.old", path);
-	r = remove_old(old, error);
+	r = remove_old(old_name(path, old), error);
 	if (!r && rename(path, old))
 		r = ptvm_fail_errno(error, "%s: cannot rename it", path);
+	directory->has_old = !r;
 	return r;
+}
+
+static void bring_back(const struct recording_directory *directory)
+{
+	char old[PATH_MAX + SUFFIX_BYTES];
+
+	if (directory->has_old)
+		(void)rename(old_name(directory->path, old), directory->path);
 }
 
 int recording_directory_make(const char *path, struct recording_directory *ret,
@@ -179,9 +194,12 @@ int recording_directory_make(const char *path, struct recording_directory *ret,
 				 path);
 	memcpy(ret->path, path, length);
 	ret->path[length] = '\0';
-	r = rename_to_old(ret->path, error);
-	if (!r && mkdir(ret->path, 0700))
+	ret->has_old = false;
+	r = rename_to_old(ret, error);
+	if (!r && mkdir(ret->path, 0700)) {
 		r = ptvm_fail_errno(error, "%s", ret->path);
+		bring_back(ret);
+	}
 	if (r)
 		ret->path[0] = '\0';
 	return r;
@@ -195,7 +213,9 @@ const char *recording_directory_file(const struct recording_directory *directory
 
 void recording_directory_remove(struct recording_directory *directory)
 {
-	if (directory->path[0])
-		(void)remove_recording(directory->path, NULL);
+	if (!directory->path[0])
+		return;
+	(void)remove_recording(directory->path, NULL);
+	bring_back(directory);
 	directory->path[0] = '\0';
 }

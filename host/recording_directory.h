@@ -9,6 +9,7 @@
 /** Zero-initialise before use. */
 struct recording_directory {
 	char path[PATH_MAX]; /* empty: none */
+	bool has_old;        /* what was there before is NAME.old now */
 };
 
 /**
@@ -27,5 +28,6 @@ const char *recording_directory_file(const struct recording_directory *directory
 /** Remove the kernels in it that a recorder was copying when it was killed, and no more. */
 void recording_directory_drop_halves(const char *path);
 
-/** Remove it with all that a recording consists of: nothing was recorded. */
+/** Remove it with all that a recording consists of: nothing was recorded. What was there before
+ * gets its name back. */
 void recording_directory_remove(struct recording_directory *directory);

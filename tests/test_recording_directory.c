@@ -222,6 +222,20 @@ static void what_was_not_recorded_is_removed(void **state)
 	assert_string_equal(bench->directory.path, "");
 }
 
+static void what_was_there_before_gets_its_name_back(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_tree_file(&bench->tree, "1", "rec/data");
+	assert_int_equal(make(bench), 0);
+	assert_true(is_there(bench, "rec.old/data"));
+	recording_directory_remove(&bench->directory);
+	assert_true(is_there(bench, "rec/data"));
+	assert_false(is_there(bench, "rec.old"));
+	recording_directory_remove(&bench->directory);
+	assert_true(is_there(bench, "rec/data"));
+}
+
 static void halves_of_kernels_are_dropped(void **state)
 {
 	static const char *const dropped[] = { "kcore_dir.a3xYz9", "kcore_dir__4711.QWErty" };
@@ -272,6 +286,7 @@ int main(void)
 		TEST(links_are_not_followed),
 		TEST(halves_of_kernels_are_dropped),
 		TEST(what_was_not_recorded_is_removed),
+		TEST(what_was_there_before_gets_its_name_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
