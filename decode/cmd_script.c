@@ -31,7 +31,8 @@ static void report_gaps(const struct team_result *result)
 			      result->translated, plural(result->translated));
 	if (result->corrections)
 		(void)fprintf(stderr,
-			      "ptvm script: %" PRIu64 " time%s kept from running backwards\n",
+			      "ptvm script: %" PRIu64
+			      " time stamp%s of lines kept from running backwards\n",
 			      result->corrections, plural(result->corrections));
 }
 

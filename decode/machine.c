@@ -441,7 +441,14 @@ static void note_no_kernel(struct machine *machine)
 	if (machine->is_flat || has_kernel(machine))
 		return; /* what is given by hand need not be all */
 	(void)pthread_mutex_lock(&machine->lock);
-	if (!machine->no_kernel_noted)
+	if (machine->no_kernel_noted)
+		; /* once is enough */
+	else if (machine->pid)
+		machine_note(machine,
+			     "%s: no copy of its code: put its kallsyms and kcore into "
+			     "kcore_dir__%d of the recording, or into %d/proc below --guestmount",
+			     machine->kernel_name, machine->pid, machine->pid);
+	else
 		machine_note(machine, "%s: no copy of its code: name %s", machine->kernel_name,
 			     machine->is_guest
 				     ? "--guestkallsyms, with kcore beside it, or --guestvmlinux"

@@ -532,6 +532,22 @@ def test_code_that_nobody_has_can_be_named():
     equal((run.returncode, run.stdout, run.stderr), (0, "", ""))
 
 
+def test_code_of_one_of_several_guests_has_its_place():
+    with tempfile.TemporaryDirectory() as place:
+        copy, mounted = pathlib.Path(place) / "recording", pathlib.Path(place) / "106/proc"
+        shutil.copytree(RECORDING, copy)
+        (copy / "kcore_dir__106/kcore").unlink()
+        note = ("ptvm script: [guest.kernel.kallsyms.106]: no copy of its code: put its kallsyms and kcore into "
+                "kcore_dir__106 of the recording, or into 106/proc below --guestmount")
+        for options in ([], ["--guestkallsyms", GUEST / "kallsyms"]):
+            notes = ptvm("script", "-i", copy, "--itrace=e", *options).stderr.splitlines()
+            equal((options, notes.count(note)), (options, 1))
+        shutil.rmtree(copy / "kcore_dir__106")
+        shutil.copytree(GUEST, mounted)
+        run = ptvm("script", "-i", copy, "--itrace=e", "--guestmount", place)
+        equal((run.returncode, run.stdout, run.stderr), (0, "", ""))
+
+
 def test_errors_are_red_where_that_is_wanted():
     args = ["script", "-i", RECORDING / "data", "--itrace=e", "--no-pager"]
     for red, env in ((True, {"NO_COLOR": "", "TERM": "xterm"}), (False, {"NO_COLOR": "1", "TERM": "xterm"}),
