@@ -302,6 +302,39 @@ static void print_auxtrace(const struct perf_record *record, FILE *out)
 		      (int32_t)half(body, 7), (int32_t)half(body, 8));
 }
 
+/* What perf found wrong with a trace, in a recording that perf inject made. The record has grown:
+ * in format 0 the message is where the time is in the others, and 2 has the guest behind it. */
+static void print_auxtrace_error(const struct perf_record *record, FILE *out)
+{
+	enum { TYPE, CODE, CPU, PID, TID, FORMAT, MACHINE_PID = 26, VCPU }; /* of 32 bits */
+	enum { IP = 3, TIME };                                              /* of 64 bits */
+	enum { OLD_MESSAGE = 32, MESSAGE = 40, MESSAGE_BYTES = 64, ITRACE = 1 };
+	struct bytes body = body_of(record), message;
+	uint32_t format = half(body, FORMAT);
+	uint64_t time_ns = format ? word(body, TIME) : 0;
+
+	message = bytes_slice(body, format ? MESSAGE : OLD_MESSAGE, MESSAGE_BYTES);
+	if (!message.size)
+		return;
+	(void)fprintf(out, " %s error type %u time ",
+		      half(body, TYPE) == ITRACE ? "instruction trace" : "unknown AUX",
+		      half(body, TYPE));
+	if (time_ns)
+		(void)fprintf(out, "%" PRIu64 ".%09" PRIu64, time_ns / 1000000000,
+			      time_ns % 1000000000);
+	else
+		(void)fputc('0', out);
+	if (format >= 2 && half(body, MACHINE_PID))
+		(void)fprintf(out, " machine_pid %d vcpu %d", (int32_t)half(body, MACHINE_PID),
+			      (int32_t)half(body, VCPU));
+	(void)fprintf(out,
+		      " cpu %d pid %d tid %d ip %#" PRIx64 " code %u: ", (int32_t)half(body, CPU),
+		      (int32_t)half(body, PID), (int32_t)half(body, TID), word(body, IP),
+		      half(body, CODE));
+	printable_write((const char *)message.data,
+			strnlen((const char *)message.data, message.size), out);
+}
+
 static void print_thread_map(const struct perf_record *record, FILE *out)
 {
 	struct bytes body = body_of(record);
@@ -470,7 +503,7 @@ static const struct {
 	[PERF_ID_INDEX] = { "ID_INDEX", print_id_index },
 	[PERF_AUXTRACE_INFO] = { "AUXTRACE_INFO", print_auxtrace_info },
 	[PERF_AUXTRACE] = { "AUXTRACE", print_auxtrace },
-	[PERF_AUXTRACE_ERROR] = { "AUXTRACE_ERROR", print_nothing },
+	[PERF_AUXTRACE_ERROR] = { "AUXTRACE_ERROR", print_auxtrace_error },
 	[PERF_THREAD_MAP] = { "THREAD_MAP", print_thread_map },
 	[PERF_CPU_MAP] = { "CPU_MAP", print_cpu_map },
 	[PERF_STAT_CONFIG] = { "STAT_CONFIG", print_unhandled },

@@ -122,53 +122,48 @@ static void symbols_have_their_offset_in_the_file(void **state)
 	mapped_file_close(&bytes);
 }
 
-/* Else a small file could ask for any amount of memory. */
-static void symbols_of_one_name_share_it(void **state)
+/* The symbols of a file with two functions, the second of which has its name at `second_name`, in
+ * a string table of `strings_size` bytes; 0: all of them. */
+static void read_names(uint32_t second_name, uint64_t strings_size, struct symbols *ret)
 {
 	const struct elf_make_symbol functions[] = { { "one", 0x1000, 16 }, { "two", 0x1010, 16 } };
 	uint8_t bytes[1024];
 	size_t size = elf_make_symbols(segments, 2, functions, 2, bytes);
-	struct symbols symbols = { 0 };
 	struct elf_file file;
 	Elf64_Ehdr header;
-	Elf64_Shdr table;
-	Elf64_Sym second;
-	size_t at;
+	Elf64_Shdr sections[3];
 
 	memcpy(&header, bytes, sizeof(header));
-	memcpy(&table, bytes + header.e_shoff + sizeof(table), sizeof(table));
-	at = table.sh_offset + 2 * sizeof(second);
-	memcpy(&second, bytes + at, sizeof(second));
-	second.st_name = 2;
-	memcpy(bytes + at, &second, sizeof(second));
+	memcpy(sections, bytes + header.e_shoff, sizeof(sections));
+	memcpy(bytes + sections[1].sh_offset + 2 * sizeof(Elf64_Sym), &second_name,
+	       sizeof(second_name));
+	if (strings_size)
+		sections[2].sh_size = strings_size;
+	memcpy(bytes + header.e_shoff, sections, sizeof(sections));
 	assert_int_equal(elf_file_read("test", (struct bytes){ bytes, size }, &file, NULL), 0);
-	assert_int_equal(elf_file_symbols(&file, ELF_ADDRESSES, &file, &symbols), 0);
+	assert_int_equal(elf_file_symbols(&file, ELF_ADDRESSES, &file, ret), 0);
+	elf_file_close(&file);
+}
+
+/* Else a small file could ask for any amount of memory. */
+static void symbols_of_one_name_share_it(void **state)
+{
+	struct symbols symbols = { 0 };
+
+	read_names(2, 0, &symbols);
 	assert_int_equal(symbols.count, 2);
 	assert_string_equal(symbols.items[0].name, "one");
 	assert_ptr_equal(symbols.items[1].name, symbols.items[0].name + 1);
-	elf_file_close(&file);
 	symbols_free(&symbols);
 }
 
 static void names_outside_of_the_string_table_are_none(void **state)
 {
-	const struct elf_make_symbol functions[] = { { "one", 0x1000, 16 }, { "two", 0x1010, 16 } };
-	uint8_t bytes[1024];
-	size_t size = elf_make_symbols(segments, 2, functions, 2, bytes);
 	struct symbols symbols = { 0 };
-	struct elf_file file;
-	Elf64_Ehdr header;
-	Elf64_Shdr strings;
 
-	memcpy(&header, bytes, sizeof(header));
-	memcpy(&strings, bytes + header.e_shoff + 2 * sizeof(strings), sizeof(strings));
-	strings.sh_size = 4; /* up to the end of "one", without its NUL */
-	memcpy(bytes + header.e_shoff + 2 * sizeof(strings), &strings, sizeof(strings));
-	assert_int_equal(elf_file_read("test", (struct bytes){ bytes, size }, &file, NULL), 0);
-	assert_int_equal(elf_file_symbols(&file, ELF_ADDRESSES, &file, &symbols), 0);
+	read_names(5, 4, &symbols); /* it ends with "one", without its NUL */
 	assert_int_equal(symbols.count, 1);
 	assert_string_equal(symbols.items[0].name, "one");
-	elf_file_close(&file);
 	symbols_free(&symbols);
 }
 

@@ -337,6 +337,41 @@ static void a_trace_tells_its_queue(void **state)
 		    " size: 0x1000  offset: 0x2000  ref: 0x3000  idx: 4  tid: -1  cpu: 5\n");
 }
 
+static void errors_of_a_trace_are_told_in_all_formats(void **state)
+{
+	struct {
+		uint32_t type, code;
+		int32_t cpu, pid, tid;
+		uint32_t format;
+		uint64_t ip, time_ns;
+		char message[64];
+		int32_t machine_pid, vcpu;
+	} error = { 1, 7, 3, 12, -1, 1, 0x401000, 5000000001, "Overflow packet", 44, -1 };
+	struct {
+		uint32_t type, code;
+		int32_t cpu, pid, tid;
+		uint32_t format;
+		uint64_t ip;
+		char message[64];
+	} old = { 0, 5, 3, 12, 13, 0, 0, "" };
+
+	assert_text(PERF_AUXTRACE_ERROR, 0, &error, sizeof(error) - 8,
+		    " instruction trace error type 1 time 5.000000001 cpu 3 pid 12 tid -1 "
+		    "ip 0x401000 code 7: Overflow packet\n");
+	error.format = 2;
+	error.time_ns = 0;
+	assert_text(PERF_AUXTRACE_ERROR, 0, &error, sizeof(error),
+		    " instruction trace error type 1 time 0 machine_pid 44 vcpu -1 cpu 3 pid 12 "
+		    "tid -1 ip 0x401000 code 7: Overflow packet\n");
+	error.machine_pid = 0;
+	assert_text(PERF_AUXTRACE_ERROR, 0, &error, sizeof(error),
+		    " instruction trace error type 1 time 0 cpu 3 pid 12 tid -1 ip 0x401000 "
+		    "code 7: Overflow packet\n");
+	memset(old.message, 'a', sizeof(old.message));
+	assert_text(PERF_AUXTRACE_ERROR, 0, &old, 34,
+		    " unknown AUX error type 0 time 0 cpu 3 pid 12 tid 13 ip 0 code 5: aa\n");
+}
+
 static void threads_of_a_map_are_told(void **state)
 {
 	const struct {
@@ -457,6 +492,7 @@ int main(void)
 		cmocka_unit_test(how_trace_was_made_has_a_filter_at_its_end),
 		cmocka_unit_test(a_filter_longer_than_its_record_ends_with_it),
 		cmocka_unit_test(a_trace_tells_its_queue),
+		cmocka_unit_test(errors_of_a_trace_are_told_in_all_formats),
 		cmocka_unit_test(threads_of_a_map_are_told),
 		cmocka_unit_test(cpus_of_all_three_forms_are_ranges),
 		cmocka_unit_test(a_mask_of_cpus_has_words_of_four_or_eight_bytes),
