@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "decode/base/vec.h"
 #include "decode/text_file.h"
 
-/* Lines about modules, which end with a tab and "[MODULE]". */
+/* Lines about modules. */
 struct lines {
 	const char **items;
 	size_t count, room;
@@ -23,6 +24,17 @@ static void lines_free(struct lines *lines)
 {
 	vec_free(lines);
 	arena_free(&lines->text);
+}
+
+/* Is it "ADDRESS TYPE NAME", a tab and "[MODULE]"? Others are not kept: a file of tabs would have a
+ * pointer for every two bytes. */
+static bool is_of_module(const char *line)
+{
+	const char *rest = line + strspn(line, "0123456789abcdefABCDEF");
+	const char *tab = strchr(rest, '\t');
+
+	return rest > line && tab && tab - rest > 3 && rest[0] == ' ' && rest[2] == ' ' &&
+	       tab[1] == '[';
 }
 
 static int lines_read(const char *directory, struct lines *ret, struct ptvm_error *error)
@@ -40,7 +52,7 @@ static int lines_read(const char *directory, struct lines *ret, struct ptvm_erro
 		if (!end)
 			break;
 		*end = '\0';
-		if (strchr(line, '\t') && !vec_push(ret, line))
+		if (is_of_module(line) && !vec_push(ret, line))
 			return -PTVM_NO_MEMORY;
 	}
 	return 0;

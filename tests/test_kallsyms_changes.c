@@ -57,6 +57,18 @@ static void without_them_there_is_no_file(void **state)
 	assert_int_not_equal(access(copies->path, F_OK), 0);
 }
 
+static void what_is_no_line_about_a_module_is_left_out(void **state)
+{
+	const struct two_copies *copies = *state;
+
+	assert_int_equal(write_changes(copies, "",
+				       "\t\n\t[a]\n1\t[a]\n1 t\t[a]\n1 t \t[a]\nt b\t[a]\n"
+				       "2 t c\n3 t d\te\n4 tt e\t[a]\n5 t f\t[a]\n",
+				       NULL),
+			 0);
+	assert_written(copies, "5 t f\t[a]\n");
+}
+
 static void what_is_there_is_not_overwritten(void **state)
 {
 	const struct two_copies *copies = *state;
@@ -77,6 +89,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(symbols_of_new_modules_are_kept),
 		TEST(without_them_there_is_no_file),
+		TEST(what_is_no_line_about_a_module_is_left_out),
 		TEST(what_is_there_is_not_overwritten),
 	};
 
