@@ -8,16 +8,17 @@ enum { MAX_STUB = 64 }; /* bytes; x86 has 8 and 16 */
 
 static Elf_Scn *section_named(const struct elf_file *file, const char *name, GElf_Shdr *ret)
 {
-	size_t names;
+	size_t index, size = strlen(name) + 1;
+	struct bytes names, found;
 
-	if (elf_getshdrstrndx(file->elf, &names))
+	if (elf_getshdrstrndx(file->elf, &index))
 		return NULL;
+	names = elf_file_strings(file, index);
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(file->elf, section));) {
-		const char *found = NULL;
-
-		if (gelf_getshdr(section, ret))
-			found = elf_strptr(file->elf, names, ret->sh_name);
-		if (found && !strcmp(found, name))
+		if (!gelf_getshdr(section, ret))
+			continue;
+		found = bytes_slice(names, ret->sh_name, size);
+		if (found.size == size && !memcmp(found.data, name, size))
 			return section;
 	}
 	return NULL;

@@ -246,6 +246,35 @@ static void names_are_no_longer_than_the_file(void **state)
 	assert_int_equal(strlen(bench->symbols.items[0].name), sizeof(program->text) - 7 + 4);
 }
 
+/* If each looked for the end of its name, this would take minutes. */
+static void thousands_of_sections_may_share_a_name_without_an_end(void **state)
+{
+	enum { COUNT = 60000, NAME_BYTES = 32 << 20 };
+	const size_t size = sizeof(Elf64_Ehdr) + COUNT * sizeof(Elf64_Shdr) + NAME_BYTES;
+	struct bench *bench = *state;
+	Elf64_Ehdr *header = malloc(size);
+	Elf64_Shdr *sections = (Elf64_Shdr *)(header + 1);
+
+	assert_non_null(header);
+	*header = bench->program.header;
+	header->e_phnum = 0;
+	header->e_shnum = COUNT;
+	header->e_shoff = sizeof(*header);
+	header->e_shstrndx = 1;
+	for (unsigned i = 0; i < COUNT; i++)
+		sections[i] = (Elf64_Shdr){ .sh_type = i == 1 ? SHT_STRTAB : SHT_PROGBITS,
+					    .sh_offset = size - NAME_BYTES,
+					    .sh_size = NAME_BYTES };
+	memset(sections + COUNT, 'a', NAME_BYTES);
+	assert_int_equal(elf_file_read("sections", (struct bytes){ (uint8_t *)header, size },
+				       &bench->file, NULL),
+			 0);
+	assert_int_equal(elf_plt_symbols(&bench->file, &bench->symbols), 0);
+	assert_int_equal(bench->symbols.count, 0);
+	elf_file_close(&bench->file);
+	free(header);
+}
+
 int main(void)
 {
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -260,6 +289,7 @@ int main(void)
 		WITH_FIXTURE(a_table_outside_of_the_file_has_no_stubs),
 		cmocka_unit_test(symbols_outside_of_the_file_have_no_stubs),
 		WITH_FIXTURE(names_are_no_longer_than_the_file),
+		WITH_FIXTURE(thousands_of_sections_may_share_a_name_without_an_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
