@@ -54,14 +54,31 @@ static bool is_space(const struct code_space *space, const struct machine *machi
 	return space->machine == machine && space->pid == pid && space->bits == bits;
 }
 
+/* The space, first in the list from now on: a process that calls the kernel needs the same two
+ * again and again, and there may be thousands. NULL: there is none yet. */
+static struct code_space *find_space(struct code *code, const struct machine *machine, int32_t pid,
+				     uint8_t bits)
+{
+	struct code_space **link = &code->spaces, *space;
+
+	while (*link && !is_space(*link, machine, pid, bits))
+		link = &(*link)->next;
+	space = *link;
+	if (!space)
+		return NULL;
+	*link = space->next;
+	space->next = code->spaces;
+	code->spaces = space;
+	return space;
+}
+
 struct code_space *code_space_find(struct code *code, struct machine *machine, int32_t pid,
 				   uint8_t bits)
 {
-	struct code_space *space;
+	struct code_space *space = find_space(code, machine, pid, bits);
 
-	for (space = code->spaces; space; space = space->next)
-		if (is_space(space, machine, pid, bits))
-			return code->last = space;
+	if (space)
+		return code->last = space;
 	space = arena_alloc(&code->arena, sizeof(*space));
 	if (!space)
 		return NULL;

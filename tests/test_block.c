@@ -140,6 +140,25 @@ static void the_kernel_is_one_space_for_all_processes(void **state)
 			     code_space_get(&fixture->code, host, 5, ip, 64));
 }
 
+/* Else each call of the kernel would go through the spaces of all processes. */
+static void the_space_that_was_needed_last_is_found_first(void **state)
+{
+	struct fixture *fixture = *state;
+	struct machine *host = fixture->machines.host;
+	struct code *code = &fixture->code;
+	struct code_space *spaces[3];
+
+	for (int32_t i = 0; i < 3; i++)
+		spaces[i] = code_space_get(code, host, 5 + i, 0x1000, 64);
+	for (int32_t i = 0; i < 3; i++) {
+		assert_ptr_equal(code_space_get(code, host, 5 + i, 0x1000, 64), spaces[i]);
+		assert_ptr_equal(code->spaces, spaces[i]);
+	}
+	assert_ptr_equal(spaces[2]->next, spaces[1]);
+	assert_ptr_equal(spaces[1]->next, spaces[0]);
+	assert_null(spaces[0]->next);
+}
+
 static void many_blocks_are_all_found_again(void **state)
 {
 	enum { COUNT = 5000 };
@@ -335,6 +354,7 @@ int main(void)
 		TEST(a_long_block_goes_on_in_the_next),
 		TEST(a_block_is_made_once_for_each_space),
 		TEST(the_kernel_is_one_space_for_all_processes),
+		TEST(the_space_that_was_needed_last_is_found_first),
 		TEST(many_blocks_are_all_found_again),
 		TEST(code_is_full_of_spaces_too),
 		TEST(code_is_full_before_it_takes_more_than_its_share),
