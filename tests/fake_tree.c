@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "decode/base/vec.h"
+
 static int drop(const char *path, const struct stat *status, int kind, struct FTW *walk)
 {
 	return remove(path);
@@ -46,6 +48,7 @@ void fake_tree_init(struct fake_tree *tree)
 	static bool is_clean;
 	const char *where = getenv("TMPDIR");
 
+	memset(tree, 0, sizeof(*tree));
 	where = where ? where : "/tmp";
 	if (!is_clean)
 		drop_left_behind(where);
@@ -66,6 +69,9 @@ void fake_tree_init(struct fake_tree *tree)
 void fake_tree_deinit(struct fake_tree *tree)
 {
 	assert_int_equal(nftw(tree->path, drop, 16, FTW_DEPTH | FTW_PHYS), 0);
+	for (size_t i = 0; i < tree->paths.count; i++)
+		free(tree->paths.items[i]);
+	vec_free(&tree->paths);
 }
 
 static void make_directories(const struct fake_tree *tree, char *path)
@@ -117,11 +123,12 @@ void fake_tree_bytes(const struct fake_tree *tree, const void *data, size_t size
 	write_file(tree, whole, data, size);
 }
 
-char *fake_tree_path(const struct fake_tree *tree, const char *name)
+const char *fake_tree_path(struct fake_tree *tree, const char *name)
 {
 	char *path = NULL;
 
 	assert_true(asprintf(&path, "%s/%s", tree->path, name) > 0);
+	assert_true(vec_push(&tree->paths, path));
 	return path;
 }
 

@@ -9,6 +9,10 @@ struct fake_tree {
 	char path[64]; /* .../ptvm-tree-PID-XXXXXX */
 	char proc[80], sys[80], debugfs[80], dev[80], modules[80];
 	struct roots roots; /* of these */
+	struct {
+		char **items;
+		size_t count, room;
+	} paths; /* see fake_tree_path() */
 };
 
 /**
@@ -27,8 +31,8 @@ void fake_tree_file(const struct fake_tree *tree, const char *text, const char *
 /** The same for bytes, which may be NULs. */
 void fake_tree_bytes(const struct fake_tree *tree, const void *data, size_t size, const char *path);
 
-/** The path of a file in it, to be freed. */
-char *fake_tree_path(const struct fake_tree *tree, const char *name);
+/** The path of a file in it, for as long as there is the tree. */
+const char *fake_tree_path(struct fake_tree *tree, const char *name);
 
 /** Make a symbolic link that says `target`. */
 void fake_tree_link(const struct fake_tree *tree, const char *target, const char *format, ...)

@@ -9,21 +9,7 @@
 
 #include <cmocka.h>
 
-#include "tests/fake_tree.h"
-
-static struct fake_tree tree;
-
-static int set_up(void **state)
-{
-	fake_tree_init(&tree);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	fake_tree_deinit(&tree);
-	return 0;
-}
+#include "tests/tree_fixture.h"
 
 static struct cpu_model read_model(const char *text)
 {
@@ -139,8 +125,6 @@ static void servers_since_skylake_have_skz84(void **state)
 	cpu.model = 0x55;
 	assert_false(cpu_model_has_skz84(&cpu));
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {

@@ -9,22 +9,15 @@
 
 #include <cmocka.h>
 
-#include "tests/fake_tree.h"
+#include "tests/tree_fixture.h"
 
-static struct fake_tree tree;
-
+/* Two files in a directory, and a link to that. */
 static int set_up(void **state)
 {
-	fake_tree_init(&tree);
+	(void)tree_set_up(state);
 	fake_tree_file(&tree, "", "real/data");
 	fake_tree_file(&tree, "", "real/data.1");
 	fake_tree_link(&tree, "real", "link");
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	fake_tree_deinit(&tree);
 	return 0;
 }
 
@@ -88,14 +81,16 @@ static void what_is_no_directory_holds_nothing_else(void **state)
 	assert_true(holds_only("none", "x"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define IN_TREE(name) cmocka_unit_test_setup_teardown(name, set_up, tree_tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_directory_is_opened_and_nothing_else),  TEST(links_are_not_followed),
-		TEST(two_names_are_every_directorys),          TEST(all_that_is_in_it_must_match),
-		TEST(what_is_no_directory_holds_nothing_else),
+		IN_TREE(a_directory_is_opened_and_nothing_else),
+		IN_TREE(links_are_not_followed),
+		IN_TREE(two_names_are_every_directorys),
+		IN_TREE(all_that_is_in_it_must_match),
+		IN_TREE(what_is_no_directory_holds_nothing_else),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

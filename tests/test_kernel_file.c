@@ -14,21 +14,7 @@
 #include <cmocka.h>
 
 #include "decode/base/error.h"
-#include "tests/fake_tree.h"
-
-static struct fake_tree tree;
-
-static int set_up(void **state)
-{
-	fake_tree_init(&tree);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	fake_tree_deinit(&tree);
-	return 0;
-}
+#include "tests/tree_fixture.h"
 
 static void assert_reads(const char *content, const char *expected)
 {
@@ -205,8 +191,6 @@ static void a_file_of_somebody_else_is_not(void **state)
 	assert_unread(-PTVM_SYSTEM, "file");
 	assert_int_equal(errno, EACCES);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {

@@ -18,7 +18,7 @@
 #define MODULE 0xffffffffc0000000u
 #define MOVED 0x200000u
 
-enum { PAGE = 4096, FILES = 6 };
+enum { PAGE = 4096 };
 
 /* A host, and the files that there are of its kernel. */
 struct bench {
@@ -27,8 +27,6 @@ struct bench {
 	struct machine *host;
 	struct kernel_files files, asked;
 	struct ptvm_error error;
-	char *paths[FILES];
-	size_t path_count;
 };
 
 static int set_up(void **state)
@@ -48,24 +46,16 @@ static int tear_down(void **state)
 	struct bench *bench = *state;
 
 	machines_free(&bench->machines);
-	for (size_t i = 0; i < bench->path_count; i++)
-		free(bench->paths[i]);
 	fake_tree_deinit(&bench->tree);
 	free(bench);
 	return 0;
-}
-
-static const char *path_of(struct bench *bench, const char *name)
-{
-	assert_true(bench->path_count < FILES);
-	return bench->paths[bench->path_count++] = fake_tree_path(&bench->tree, name);
 }
 
 /* Write a file, and return its path. */
 static const char *text_file(struct bench *bench, const char *name, const char *text)
 {
 	fake_tree_file(&bench->tree, text, "%s", name);
-	return path_of(bench, name);
+	return fake_tree_path(&bench->tree, name);
 }
 
 static const char *elf_file(struct bench *bench, const char *name,
@@ -74,7 +64,7 @@ static const char *elf_file(struct bench *bench, const char *name,
 	static uint8_t file[10 * PAGE];
 
 	fake_tree_bytes(&bench->tree, file, elf_make(segments, count, file), name);
-	return path_of(bench, name);
+	return fake_tree_path(&bench->tree, name);
 }
 
 static const struct elf_make_segment segments[] = { { TEXT, "text of the kernel.", 19 },
@@ -188,7 +178,7 @@ static void what_a_kcore_lacks_is_told(void **state)
 	size_t size = elf_make(segments, 3, file);
 
 	fake_tree_bytes(&bench->tree, file, size - 6, "kcore");
-	bench->files.kcore = path_of(bench, "kcore");
+	bench->files.kcore = fake_tree_path(&bench->tree, "kcore");
 	assert_int_equal(load(bench), 0);
 	assert_code(bench, MODULE, "modu");
 	assert_note(bench, 0, "kcore: 2 segments not wholly in the file");
@@ -224,7 +214,7 @@ static void modules_must_be_there_where_they_were_asked_for(void **state)
 {
 	struct bench *bench = *state;
 
-	bench->files.modules = path_of(bench, "missing");
+	bench->files.modules = fake_tree_path(&bench->tree, "missing");
 	assert_int_equal(load(bench), 0);
 	assert_note(bench, 0, "missing");
 	bench->asked.modules = bench->files.modules;
@@ -238,7 +228,7 @@ static void one_bad_file_leaves_the_others(void **state)
 
 	bench->files.kallsyms = text_file(bench, "kallsyms", "none");
 	bench->files.modules = text_file(bench, "modules", "none");
-	bench->files.later_kallsyms = path_of(bench, "missing");
+	bench->files.later_kallsyms = fake_tree_path(&bench->tree, "missing");
 	bench->files.later_kcore = text_file(bench, "later", "none");
 	bench->files.kcore = elf_file(bench, "kcore", segments, 1);
 	assert_int_equal(load(bench), 0);
@@ -267,7 +257,7 @@ static const char *write_vmlinux(struct bench *bench, bool has_symbols)
 	fake_tree_bytes(&bench->tree, file,
 			elf_make_symbols(segments, 1, symbols, has_symbols ? 2 : 0, file),
 			"vmlinux");
-	return path_of(bench, "vmlinux");
+	return fake_tree_path(&bench->tree, "vmlinux");
 }
 
 static void a_vmlinux_has_code_and_symbols(void **state)

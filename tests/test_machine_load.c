@@ -19,7 +19,7 @@
 #define TEXT 0xffffffff81000000u
 #define LATER 0xffffffffc0000000u
 
-enum { PAGE = 4096, PATHS = 8 };
+enum { PAGE = 4096 };
 
 struct bench {
 	struct fake_tree tree; /* the recording's directory is "run" in it */
@@ -27,8 +27,7 @@ struct bench {
 	struct machine_options options;
 	struct machines machines;
 	struct ptvm_error error;
-	char directory[100], *paths[PATHS];
-	size_t path_count;
+	char directory[100];
 };
 
 static int set_up(void **state)
@@ -51,17 +50,9 @@ static int tear_down(void **state)
 
 	machines_free(&bench->machines);
 	free(bench->data.id_index.items);
-	for (size_t i = 0; i < bench->path_count; i++)
-		free(bench->paths[i]);
 	fake_tree_deinit(&bench->tree);
 	free(bench);
 	return 0;
-}
-
-static const char *path_of(struct bench *bench, const char *name)
-{
-	assert_true(bench->path_count < PATHS);
-	return bench->paths[bench->path_count++] = fake_tree_path(&bench->tree, name);
 }
 
 static void add_kcore(struct bench *bench, const char *path, uint64_t address, const char *code)
@@ -186,7 +177,7 @@ static void what_guests_show_below_a_mount_is_theirs(void **state)
 	add_kernel(bench, "mount/6/proc", "m");
 	add_kernel(bench, "run/kcore_dir__6", "r"); /* goes before that */
 	fake_tree_file(&bench->tree, "", "mount/other/file");
-	bench->options.guest_mount = path_of(bench, "mount");
+	bench->options.guest_mount = fake_tree_path(&bench->tree, "mount");
 	assert_int_equal(load(bench), 0);
 	assert_guests(bench, pids, 2);
 	assert_string_equal(letters(bench->machines.guests[0], TEXT), "rr");
@@ -200,7 +191,7 @@ static void a_named_kallsyms_brings_what_is_beside_it(void **state)
 	add_kernel(bench, "run/kcore_dir", "r");
 	add_kcore(bench, "run/data.ptvm-kcore", LATER, "l");
 	add_kernel(bench, "named", "n");
-	bench->options.kallsyms = path_of(bench, "named/kallsyms");
+	bench->options.kallsyms = fake_tree_path(&bench->tree, "named/kallsyms");
 	assert_int_equal(load(bench), 0);
 	assert_string_equal(letters(bench->machines.host, TEXT), "nn");
 	/* of the recording's kernel, which need not be this one */
@@ -219,7 +210,7 @@ static void a_named_kallsyms_without_kcore_has_no_code(void **state)
 	add_kernel(bench, "run/kcore_dir", "r");
 	fake_tree_file(&bench->tree, "ffffffff81000000 T n\n", "named/symbols");
 	fake_tree_file(&bench->tree, "vfio 4096 0 - Live 0xffffffffc0000000\n", "named/modules");
-	bench->options.kallsyms = path_of(bench, "named/symbols");
+	bench->options.kallsyms = fake_tree_path(&bench->tree, "named/symbols");
 	assert_int_equal(load(bench), 0);
 	assert_string_equal(letters(bench->machines.host, TEXT), "-n");
 	machine_symbol(bench->machines.host, -1, LATER, 0, &view);
@@ -233,7 +224,7 @@ static void a_name_without_a_directory_is_in_this_one(void **state)
 
 	assert_true(here >= 0);
 	add_kernel(bench, "named", "n");
-	assert_int_equal(chdir(path_of(bench, "named")), 0);
+	assert_int_equal(chdir(fake_tree_path(&bench->tree, "named")), 0);
 	bench->options.kallsyms = "kallsyms";
 	assert_int_equal(load(bench), 0);
 	assert_int_equal(fchdir(here), 0);
@@ -248,10 +239,10 @@ static void a_named_kcore_goes_before_all(void **state)
 	add_kernel(bench, "run/kcore_dir", "r");
 	add_kernel(bench, "named", "n");
 	add_kcore(bench, "kcore", TEXT, "k");
-	bench->options.kcore = path_of(bench, "kcore");
+	bench->options.kcore = fake_tree_path(&bench->tree, "kcore");
 	assert_int_equal(load(bench), 0);
 	assert_string_equal(letters(bench->machines.host, TEXT), "kr");
-	bench->options.kallsyms = path_of(bench, "named/kallsyms");
+	bench->options.kallsyms = fake_tree_path(&bench->tree, "named/kallsyms");
 	assert_int_equal(load(bench), 0);
 	assert_string_equal(letters(bench->machines.host, TEXT), "kn");
 }
@@ -266,23 +257,23 @@ static void files_of_guests_are_those_of_the_default_guest(void **state)
 	add_kernel(bench, "run/kcore_dir__0", "z"); /* nobody's */
 	add_kernel(bench, "named", "n");
 	fake_tree_file(&bench->tree, "vfio 4096 0 - Live 0xffffffffc0000000\n", "modules");
-	bench->options.guest_kallsyms = path_of(bench, "named/kallsyms");
+	bench->options.guest_kallsyms = fake_tree_path(&bench->tree, "named/kallsyms");
 	assert_int_equal(load(bench), 0);
 	assert_guests(bench, pids, 2);
 	assert_string_equal(letters(bench->machines.guests[0], TEXT), "nn");
 	assert_string_equal(letters(bench->machines.guests[1], TEXT), "rr");
 	assert_string_equal(letters(bench->machines.host, TEXT), "--");
 	bench->options.guest_kallsyms = NULL;
-	bench->options.guest_modules = path_of(bench, "modules");
+	bench->options.guest_modules = fake_tree_path(&bench->tree, "modules");
 	assert_int_equal(load(bench), 0);
 	machine_symbol(bench->machines.guests[0], -1, LATER, 0, &view);
 	assert_string_equal(view.dso, "[vfio]");
 	bench->options.guest_modules = NULL;
-	bench->options.guest_kcore = path_of(bench, "named/kcore");
+	bench->options.guest_kcore = fake_tree_path(&bench->tree, "named/kcore");
 	assert_int_equal(load(bench), 0);
 	assert_string_equal(letters(bench->machines.guests[0], TEXT), "n-");
 	bench->options.guest_kcore = NULL;
-	bench->options.guest_vmlinux = path_of(bench, "named/kcore");
+	bench->options.guest_vmlinux = fake_tree_path(&bench->tree, "named/kcore");
 	assert_int_equal(load(bench), 0);
 	assert_string_equal(letters(bench->machines.guests[0], TEXT), "n-");
 }
@@ -292,7 +283,7 @@ static void a_vmlinux_of_the_host_is_the_hosts(void **state)
 	struct bench *bench = *state;
 
 	add_kernel(bench, "named", "n");
-	bench->options.vmlinux = path_of(bench, "named/kcore");
+	bench->options.vmlinux = fake_tree_path(&bench->tree, "named/kcore");
 	assert_int_equal(load(bench), 0);
 	assert_string_equal(letters(bench->machines.host, TEXT), "n-");
 	assert_guests(bench, NULL, 0);
@@ -326,7 +317,7 @@ static void what_the_user_named_must_be_there(void **state)
 					 offsetof(struct machine_options, guest_mount),
 					 offsetof(struct machine_options, symfs) };
 	struct bench *bench = *state;
-	const char *path = path_of(bench, "missing");
+	const char *path = fake_tree_path(&bench->tree, "missing");
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		bench->options = (struct machine_options){ 0 };
@@ -342,7 +333,7 @@ static void a_mount_must_be_a_directory(void **state)
 	struct bench *bench = *state;
 
 	fake_tree_file(&bench->tree, "", "mount");
-	bench->options.guest_mount = path_of(bench, "mount");
+	bench->options.guest_mount = fake_tree_path(&bench->tree, "mount");
 	assert_int_equal(load(bench), -PTVM_SYSTEM);
 	assert_int_equal(bench->error.sys_errno, ENOTDIR);
 	bench->options.guest_mount = NULL;

@@ -8,21 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tests/fake_tree.h"
-
-static struct fake_tree tree;
-
-static int set_up(void **state)
-{
-	fake_tree_init(&tree);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	fake_tree_deinit(&tree);
-	return 0;
-}
+#include "tests/tree_fixture.h"
 
 /* Those in effect, not those that we might have. */
 static void capabilities_in_effect_are_read(void **state)
@@ -99,8 +85,6 @@ static void an_unknown_limit_is_nothing(void **state)
 	assert_int_equal(rights_memlock_kib(&tree.roots), 0);
 	assert_limit("Max open files 1024 4096 files\n", 0);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
