@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/directory.h"
 #include "decode/base/write_all.h"
 
 enum { DEPTH_MAX = 8, STEP = 64 << 20 };
@@ -96,6 +97,18 @@ static int copy_entry(int directory, const char *name, const char *to, int depth
 		       : copy_file(fd, status.st_mode, path, watch, error);
 }
 
+/* NULL at the end, and with errno set where it cannot be read. */
+static struct dirent *next_entry(DIR *directory)
+{
+	struct dirent *entry;
+
+	do {
+		errno = 0;
+		entry = readdir(directory);
+	} while (entry && directory_is_dots(entry->d_name));
+	return entry;
+}
+
 static int copy_directory(int from, mode_t mode, const char *to, int depth,
 			  const struct watch *watch, struct ptvm_error *error)
 {
@@ -111,9 +124,10 @@ static int copy_directory(int from, mode_t mode, const char *to, int depth,
 		if (!entries && fd >= 0)
 			(void)close(fd);
 	}
-	while (!r && (entry = readdir(entries)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			r = copy_entry(from, entry->d_name, to, depth, watch, error);
+	while (!r && (entry = next_entry(entries)))
+		r = copy_entry(from, entry->d_name, to, depth, watch, error);
+	if (!r && errno)
+		r = ptvm_fail_errno(error, "%s", to);
 	if (entries)
 		(void)closedir(entries);
 	return r;

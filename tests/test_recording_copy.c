@@ -1,5 +1,7 @@
 #include "correlate/recording_copy.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,6 +27,20 @@ struct fixture {
 	char from[96], to[96];
 	int descriptor; /* the lowest that is free */
 };
+
+/* Entries that can still be read of directories; less than 0: all of them. */
+static int entries_left = -1;
+
+/* Takes the place of that of libc, which has such a name where files can be large. */
+struct dirent *readdir(DIR *directory)
+{
+	struct dirent *(*const next)(DIR *) = (__typeof__(next))dlsym(RTLD_NEXT, "readdir64");
+
+	if (entries_left)
+		return entries_left--, next(directory);
+	errno = EIO;
+	return NULL;
+}
 
 static int free_descriptor(void)
 {
@@ -307,6 +323,22 @@ static void large_files_are_copied_whole(void **state)
 	free(found);
 }
 
+static void a_directory_that_cannot_be_read_to_its_end_is_told(void **state)
+{
+	const struct fixture *f = *state;
+	struct ptvm_error error = { 0 };
+	unsigned calls = 0;
+	const struct watch watch = { go_on, &calls };
+	int r;
+
+	fake_tree_file(&f->tree, "trace", "from/data");
+	entries_left = 2;
+	r = recording_copy(f->from, f->to, &watch, &error);
+	entries_left = -1;
+	assert_int_equal(r, -PTVM_SYSTEM);
+	assert_int_equal(error.sys_errno, EIO);
+}
+
 static void a_copy_that_is_stopped_stays_for_its_caller(void **state)
 {
 	const struct fixture *f = *state;
@@ -376,6 +408,7 @@ int main(void)
 		TEST(what_is_there_is_not_written_over),
 		TEST(nothing_to_copy_is_told),
 		TEST(large_files_are_copied_whole),
+		TEST(a_directory_that_cannot_be_read_to_its_end_is_told),
 		TEST(a_copy_that_is_stopped_stays_for_its_caller),
 		TEST(no_copy_lies_in_the_recording_itself),
 		TEST(removing_follows_no_link),
