@@ -86,14 +86,20 @@ int offsets_recorded_parse(struct bytes text, struct offsets_recorded *ret,
 	json_error_t where;
 	/* an empty file is mapped nowhere */
 	const char *start = text.size ? (const char *)text.data : "";
-	json_t *root = json_loadb(start, text.size, 0, &where);
-	const json_t *machines = json_object_get(root, "machines");
+	const json_t *machines;
+	json_t *root;
 	int r = 0;
 
+	/* in memory it is many times as large */
+	if (text.size > OFFSETS_RECORDED_BYTES)
+		return ptvm_fail(error, PTVM_BAD_INPUT, "more than %d MiB",
+				 OFFSETS_RECORDED_BYTES >> 20);
+	root = json_loadb(start, text.size, 0, &where);
 	if (!root) {
 		printable(where.text, strlen(where.text)); /* has a piece of the file */
 		return ptvm_fail(error, PTVM_BAD_INPUT, "line %d: %s", where.line, where.text);
 	}
+	machines = json_object_get(root, "machines");
 	for (size_t i = 0; i < json_array_size(machines) && !r; i++)
 		r = read_machine(json_array_get(machines, i), ret);
 	json_decref(root);

@@ -8,6 +8,8 @@
 #include "decode/base/error.h"
 #include "decode/time_conv.h"
 
+enum { OFFSETS_RECORDED_BYTES = 64 << 20 }; /* of the file; a larger one is refused */
+
 /** What KVM said of one vCPU at one time. */
 struct offset_recorded {
 	int32_t pid, tid; /* of the machine's process, of the vCPU's thread */

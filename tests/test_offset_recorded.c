@@ -55,6 +55,16 @@ static void vcpus_and_offsets_are_read(void **state)
 	offsets_recorded_free(&recorded);
 }
 
+static void a_file_that_is_too_large_is_not_read(void **state)
+{
+	const struct bytes text = { (const uint8_t *)"{}", OFFSETS_RECORDED_BYTES + 1 };
+	struct offsets_recorded recorded = { 0 };
+	struct ptvm_error error = { 0 };
+
+	assert_int_equal(offsets_recorded_parse(text, &recorded, &error), -PTVM_BAD_INPUT);
+	assert_string_equal(error.message, "more than 64 MiB");
+}
+
 static void a_name_has_nothing_that_a_terminal_obeys(void **state)
 {
 	const char *text = "{\"machines\": [{\"pid\": 1, \"name\": \"v\\u001bm\\u009b\\u00e9\", "
@@ -165,6 +175,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vcpus_and_offsets_are_read),
+		cmocka_unit_test(a_file_that_is_too_large_is_not_read),
 		cmocka_unit_test(a_name_has_nothing_that_a_terminal_obeys),
 		cmocka_unit_test(what_agrees_is_exact),
 		cmocka_unit_test(packets_are_right_against_records),
