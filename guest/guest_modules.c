@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/monotonic.h"
 #include "decode/base/vec.h"
 #include "decode/modules.h"
 #include "guest/channel.h"
@@ -254,9 +254,9 @@ static void read_build_id(struct channel *channel, struct guest_module *module)
 		take_build_id(module, notes, (size_t)size);
 }
 
-static bool has_time(const struct channel *channel, time_t last)
+static bool has_time(const struct channel *channel, int64_t end_ms)
 {
-	return channel->way->opens_fast || time(NULL) < last;
+	return channel->way->opens_fast || monotonic_ms() < end_ms;
 }
 
 static int read_section(struct channel *channel, struct guest_modules *modules,
@@ -288,7 +288,7 @@ static int read_sections(struct channel *channel, struct guest_modules *modules,
 
 /* Where directories cannot be listed, try the names that most modules have: each in all modules
  * before the next one, since time may run out. */
-static int try_sections(struct channel *channel, struct guest_modules *modules, time_t last)
+static int try_sections(struct channel *channel, struct guest_modules *modules, int64_t end_ms)
 {
 	static const char *const usual[] = {
 		".text", ".init.text",     ".exit.text",    ".rodata",           ".data",
@@ -297,7 +297,7 @@ static int try_sections(struct channel *channel, struct guest_modules *modules, 
 	int r = 0;
 
 	for (size_t k = 0; k < sizeof(usual) / sizeof(usual[0]); k++)
-		for (size_t i = 0; i < modules->count && !r && has_time(channel, last); i++)
+		for (size_t i = 0; i < modules->count && !r && has_time(channel, end_ms); i++)
 			r = read_section(channel, modules, &modules->items[i], usual[k]);
 	return r;
 }
@@ -305,16 +305,16 @@ static int try_sections(struct channel *channel, struct guest_modules *modules, 
 /* One file after the other. */
 static int read_files(struct channel *channel, struct guest_modules *modules)
 {
-	const time_t last = time(NULL) + GUEST_MODULES_SECONDS;
+	const int64_t end_ms = monotonic_ms() + GUEST_MODULES_SECONDS * MS_PER_S;
 	int r = 0;
 
-	for (size_t i = 0; i < modules->count && !r && has_time(channel, last); i++) {
+	for (size_t i = 0; i < modules->count && !r && has_time(channel, end_ms); i++) {
 		read_build_id(channel, &modules->items[i]);
 		if (channel->way->list)
 			r = read_sections(channel, modules, &modules->items[i]);
 	}
 	if (!r && !channel->way->list)
-		r = try_sections(channel, modules, last);
+		r = try_sections(channel, modules, end_ms);
 	sort_sections(modules);
 	return r;
 }

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "decode/base/monotonic.h"
 #include "decode/base/options.h"
 #include "decode/base/vec.h"
 #include "host/guest_way.h"
 
 enum {
-	MS_PER_S = 1000,
 	SAMPLE_DEFAULT = 4 << 10,
 	SAMPLE_LEAST = 2 << 10, /* below it hardly any has a PSB to begin at */
 	SAMPLE_MOST = 60 << 10, /* as in perf; a record is less than 64K, all in all */
