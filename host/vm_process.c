@@ -174,10 +174,15 @@ int vm_process_read(const struct roots *roots, pid_t pid, struct vm_process *ret
 	return 0;
 }
 
-static bool is_called(const struct vm_process *vm, const char *name)
+/* Many programs have an option -name, so that what it is of must be seen to run a machine. */
+static bool is_called(const struct roots *roots, struct vm_process *vm, const char *name)
 {
-	return (vm->name[0] && !strcmp(vm->name, name)) ||
-	       (vm->uuid[0] && !strcasecmp(vm->uuid, name));
+	const bool is_named = vm->name[0] && !strcmp(vm->name, name);
+	const bool is_it = vm->uuid[0] && !strcasecmp(vm->uuid, name);
+
+	if (is_named || is_it)
+		look_closer(roots, vm);
+	return is_it || (is_named && vm->accelerator != VM_ACCELERATOR_UNKNOWN);
 }
 
 static int find(const struct roots *roots, DIR *directory, const char *name, struct vm_process *ret,
@@ -189,7 +194,7 @@ static int find(const struct roots *roots, DIR *directory, const char *name, str
 
 	while ((entry = readdir(directory))) {
 		if (!isdigit((unsigned char)entry->d_name[0]) ||
-		    look(roots, atoi(entry->d_name), &vm) || !is_called(&vm, name))
+		    look(roots, atoi(entry->d_name), &vm) || !is_called(roots, &vm, name))
 			continue;
 		if (found)
 			return ptvm_fail(error, PTVM_INCONSISTENT,
@@ -201,7 +206,6 @@ static int find(const struct roots *roots, DIR *directory, const char *name, str
 	if (!found)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "no process runs a machine called '%s'",
 				 name);
-	look_closer(roots, ret);
 	return 0;
 }
 

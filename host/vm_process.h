@@ -40,8 +40,9 @@ int vm_process_read(const struct roots *roots, pid_t pid, struct vm_process *ret
 		    struct ptvm_error *error);
 
 /**
- * Find the process of a QEMU by the -name or -uuid on its command line.
- * Returns 0, -PTVM_NOT_FOUND, or -PTVM_INCONSISTENT: several have this name.
+ * Find the process of a QEMU by the -name or -uuid on its command line. By its name only what is
+ * seen to run a machine, since other programs have such an option, too. Returns 0, -PTVM_NOT_FOUND,
+ * or -PTVM_INCONSISTENT: several have this name.
  */
 int vm_process_find(const struct roots *roots, const char *name, struct vm_process *ret,
 		    struct ptvm_error *error);

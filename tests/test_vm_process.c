@@ -96,6 +96,21 @@ static void a_name_that_two_have_is_refused(void **state)
 	assert_int_equal(vm_process_find(&tree->roots, "same", &vm, NULL), -PTVM_INCONSISTENT);
 }
 
+/* As find(1), or what installs the machine. */
+static void another_programs_option_names_no_machine(void **state)
+{
+	static const char find[] = "find\0/\0-name\0vm", install[] = "virt-install\0--name\0vm";
+	const struct fake_tree *tree = *state;
+	struct vm_process vm;
+
+	fake_tree_process(tree, 1, "find", find, sizeof(find));
+	fake_tree_process(tree, 2, "virt-install", install, sizeof(install));
+	assert_int_equal(vm_process_find(&tree->roots, "vm", &vm, NULL), -PTVM_NOT_FOUND);
+	QEMU(tree, 3, "-name\0vm");
+	assert_int_equal(vm_process_find(&tree->roots, "vm", &vm, NULL), 0);
+	assert_int_equal(vm.pid, 3);
+}
+
 static void no_process_has_no_name(void **state)
 {
 	const struct fake_tree *tree = *state;
@@ -198,6 +213,7 @@ int main(void)
 		TEST(a_long_name_is_cut),
 		TEST(machines_are_found_by_name_and_uuid),
 		TEST(a_name_that_two_have_is_refused),
+		TEST(another_programs_option_names_no_machine),
 		TEST(no_process_has_no_name),
 		TEST(the_command_line_tells_the_accelerator),
 		TEST(open_files_know_better),
