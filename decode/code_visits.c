@@ -1,3 +1,6 @@
+/* Where there is much trace, some of it must do: parts all over it first, then those between the
+ * last visit to the earlier code and the first to other code. How much is looked at follows from
+ * the trace alone, so that the answer does not depend on how fast the machine is. */
 #include "decode/code_visits.h"
 
 #include <stdlib.h>
@@ -6,10 +9,21 @@
 #include "decode/aux_pages.h"
 #include "decode/base/search.h"
 #include "decode/base/vec.h"
+#include "decode/code_votes.h"
 #include "decode/flow_packet.h"
 #include "decode/odd_branch.h"
+#include "decode/trace_sample.h"
 
 enum {
+	WHOLE_BYTES = 8 << 20,    /* of trace in all queues: up to that all of it is looked at, */
+	WORK_MAX = 128 << 20,     /* and otherwise so much is done, in units of about 3 ns: */
+	WORK_WALK = 1,            /* to read the packets of a byte of trace, */
+	WORK_SCAN = 3,            /* to look for visits in it, */
+	WORK_FOLLOW = 8,          /* or to follow it through code */
+	FIRST_PARTS = 256,        /* looked at before it is known where to look */
+	MORE_PARTS = 64,          /* then at a time, by all ranges, */
+	TIRED = 4,                /* and twice as many, up to so often, where that brings nothing */
+	LEAD_BYTES = 256 << 10,   /* of trace before a part that begins in a guest, for the clock */
 	SEGMENT_BYTES = 64 << 10, /* of trace, at least */
 	TOLD_MAX = 1 << 16,       /* addresses looked at in one segment */
 	VISITS_MAX = 1 << 14,     /* kept of each range, */
@@ -17,28 +31,18 @@ enum {
 	VISITS_ALL = 1 << 20,     /* of all, about */
 	HELD_BYTES = 1 << 20,     /* of trace, before its pages are given back */
 	ADDRESSES = 2,            /* told behind that of a visit, up to which packets must agree */
-	LEAST = 2,                /* visits that must speak for other code */
-	AGAINST = 16,             /* visits that do, for each one that does not */
 };
 
 enum version { EARLIER, LATER, VERSIONS };
-
-/* What a visit agrees with. */
-struct visit {
-	uint64_t time_ns;
-	bool is_earlier; /* otherwise with what came to its place */
-};
 
 /* Code of which one asks when it was replaced. */
 struct range {
 	struct machine *machine;
 	const struct later_range *later; /* where it is, with all that have it first; NULL: */
 	const char *module;              /* it is this one's, and nobody has what came then */
-	struct {
-		struct visit *items;
-		size_t count, room;
-	} visits;
-	uint64_t seen, each; /* visits; every how many is kept */
+	struct code_votes votes;         /* by what visits agree with */
+	struct sample_times times; /* between which it was replaced, by what is known so far */
+	unsigned tired;            /* how often they stayed the same */
 };
 
 /* An address of a range that was told in a segment. */
@@ -59,11 +63,17 @@ struct told_list {
 
 struct pass {
 	const struct patch_inference *sources;
-	struct {
+	struct range_list {
 		struct range **items;
 		size_t count, room;
-	} ranges;                        /* that were met, in order of compare_ranges() */
-	bool is_about_modules;           /* otherwise about later code */
+	} ranges;                   /* that were met, in order of compare_ranges(), */
+	struct range_list met;      /* and in that in which they were */
+	bool is_about_modules;      /* otherwise about later code */
+	struct trace_sample sample; /* if only some of the trace is looked at */
+	bool is_sample;
+	uint64_t work;                   /* done so far */
+	unsigned tired;                  /* how often one looked for more ranges */
+	uint64_t first_ns;               /* when the present part begins; 0 unknown */
 	struct told_list told[VERSIONS]; /* in the present segment */
 	struct code codes[VERSIONS];
 	struct pt_flow flow;
@@ -71,29 +81,12 @@ struct pass {
 	bool is_cut; /* memory was out */
 };
 
-static size_t visits_room(const struct pass *pass)
-{
-	size_t share = VISITS_ALL / pass->ranges.count;
-
-	return share > VISITS_MAX ? VISITS_MAX : share < VISITS_LEAST ? VISITS_LEAST : share;
-}
-
-/* To keep memory bounded, every other visit is dropped when there are too many. */
 static void add_visit(struct pass *pass, const struct told *told, bool is_earlier)
 {
-	const struct visit visit = { told->time_ns, is_earlier };
-	struct range *range = told->range;
-	size_t count = range->visits.count;
+	size_t share = VISITS_ALL / pass->ranges.count;
+	size_t most = share > VISITS_MAX ? VISITS_MAX : share < VISITS_LEAST ? VISITS_LEAST : share;
 
-	if (range->seen++ % range->each)
-		return;
-	pass->is_cut |= !vec_push(&range->visits, visit);
-	if (pass->is_cut || ++count < visits_room(pass))
-		return;
-	for (size_t i = 0; i < count / 2; i++)
-		range->visits.items[i] = range->visits.items[2 * i];
-	range->visits.count = count / 2;
-	range->each *= 2;
+	pass->is_cut |= !code_votes_add(&told->range->votes, told->time_ns, is_earlier, most);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -140,13 +133,15 @@ static struct range *get_range(struct pass *pass, const struct range *key)
 	if (range)
 		return range;
 	range = malloc(sizeof(*range));
-	if (!range || !vec_push(&pass->ranges, range)) {
+	if (!range ||
+	    !vec_grow((void **)&pass->met.items, &pass->met.room, pass->met.count, sizeof(range)) ||
+	    !vec_push(&pass->ranges, range)) {
 		pass->is_cut = true;
 		free(range);
 		return NULL;
 	}
+	pass->met.items[pass->met.count++] = range;
 	*range = *key;
-	range->each = 1;
 	items = pass->ranges.items;
 	memmove(items + slot + 1, items + slot, (pass->ranges.count - 1 - slot) * sizeof(*items));
 	return items[slot] = range;
@@ -225,6 +220,8 @@ static bool has_visits(struct pass *pass, const struct inference_source *source,
 	begin(pass, source, segment, EARLIER);
 	pass->flow.quick = 1;
 	while (step(pass)) {
+		if (!pass->first_ns && pass->flow.clock.now)
+			pass->first_ns = flow_ns(&pass->flow);
 		if (pass->flow.addresses != addresses && present_range(pass))
 			return true;
 		addresses = pass->flow.addresses;
@@ -260,6 +257,13 @@ static void look_at_place(struct pass *pass, struct told *told)
 	told->is_astray = block && block->astray;
 }
 
+/* Whether it is known when the present address was told, or nobody can know that. In the midst of a
+ * queue the clock may have to wait for a time that it understands. */
+static bool has_time(const struct pass *pass)
+{
+	return pass->flow.clock.now || !pass->sources->config->tsc;
+}
+
 static void tell(struct pass *pass, struct told_list *list)
 {
 	const struct pt_flow *flow = &pass->flow;
@@ -272,7 +276,7 @@ static void tell(struct pass *pass, struct told_list *list)
 	while (list->open < list->count &&
 	       flow->addresses - list->items[list->open].addresses >= ADDRESSES)
 		list->open++;
-	if (!range)
+	if (!range || (pass->is_sample && !has_time(pass)))
 		return;
 	if (pass->is_about_modules)
 		look_at_place(pass, &told);
@@ -348,11 +352,15 @@ static void judge(struct pass *pass)
 static void run_segment(struct pass *pass, const struct inference_source *source,
 			const struct pt_segment *segment)
 {
+	const uint64_t size = segment->to - segment->from;
+
+	pass->work += size * WORK_SCAN;
 	if (!has_visits(pass, source, segment))
 		return;
 	follow(pass, source, segment, EARLIER);
 	if (!pass->is_about_modules)
 		follow(pass, source, segment, LATER);
+	pass->work += size * WORK_FOLLOW * (pass->is_about_modules ? 1 : 2);
 	judge(pass);
 }
 
@@ -373,74 +381,156 @@ static void run_queue(struct pass *pass, const struct inference_source *source)
 	}
 }
 
+/* Begin to walk at a PSB as if nothing were known before it. In a guest the clock has to wait for a
+ * time that it understands: there the walk begins some way before. */
+static void enter(const struct pass *pass, const struct aux_queue *queue, uint64_t psb,
+		  struct pt_walk *walk)
+{
+	const struct patch_inference *sources = pass->sources;
+	struct pt_psb_state state;
+	struct pt_segment start;
+	struct pt_cursor cursor;
+
+	pt_cursor_init(&cursor, queue, sources->config, psb + PT_PSB_SIZE);
+	(void)pt_cursor_psb(&cursor, &state);
+	pt_walk_init(walk, queue, sources->config, &sources->offsets, UINT64_MAX);
+	walk->grid = SAMPLE_BYTES;
+	start = walk->segment;
+	start.from = psb;
+	if (state.have_pip && state.nr)
+		start.from = pt_psb_after(queue, psb > LEAD_BYTES ? psb - LEAD_BYTES : 0);
+	pt_walk_resume(walk, &start);
+}
+
+/* Look at a part of the trace whose first PSB this is. */
+static void run_part(struct pass *pass, const struct sample_part *part, uint64_t psb)
+{
+	const struct patch_inference *sources = pass->sources;
+	const struct inference_source *source = &sources->sources.items[part->queue];
+	struct sample_seen seen = { *part, 0, UINT64_MAX };
+	struct pt_segment segment;
+	struct pt_walk walk;
+	uint64_t from, to;
+
+	enter(pass, source->queue, psb, &walk);
+	from = walk.segment.from;
+	pass->first_ns = 0;
+	while (!walk.ended && walk.segment.from < (part->number + 1) * SAMPLE_BYTES &&
+	       !pt_walk_next(&walk, &segment))
+		if (segment.from >= psb)
+			run_segment(pass, source, &segment);
+	to = walk.ended ? source->queue->size : walk.segment.from;
+	pass->work += (to - from) * WORK_WALK;
+	aux_pages_release_trace(&sources->mapping, source->queue, from, to);
+	seen.from_ns = pass->first_ns;
+	if (!walk.ended && walk.segment.clock.now)
+		seen.to_ns = time_conv_ns(&sources->config->conv, walk.segment.clock.now);
+	pass->is_cut |= !trace_sample_add(&pass->sample, &seen);
+}
+
+/* Look at a part, or if it has no PSB at the one with the next. */
+static void look_at(struct pass *pass, const struct sample_part *part)
+{
+	const struct aux_queue *queue = pass->sources->sources.items[part->queue].queue;
+	const uint64_t from = part->number * SAMPLE_BYTES, psb = pt_psb_after(queue, from);
+	const struct sample_part next = { part->queue, psb / SAMPLE_BYTES };
+
+	if (trace_sample_has(&pass->sample, part))
+		return;
+	pass->work += (psb - from) * WORK_WALK;
+	if (next.number != part->number)
+		pass->is_cut |= !trace_sample_add(&pass->sample,
+						  &(struct sample_seen){ *part, 0, UINT64_MAX });
+	if (psb < queue->size && !trace_sample_has(&pass->sample, &next))
+		run_part(pass, &next, psb);
+}
+
+static bool may_go_on(const struct pass *pass)
+{
+	return pass->work < WORK_MAX && !pass->is_cut;
+}
+
+/* Look at so many parts that may have something of these times. */
+static void look(struct pass *pass, const struct sample_times *times, size_t most)
+{
+	struct sample_part *parts = calloc(most, sizeof(*parts));
+	size_t count = parts ? trace_sample_choose(&pass->sample, times, most, parts) : 0;
+
+	for (size_t i = 0; i < count && may_go_on(pass); i++)
+		look_at(pass, &parts[i]);
+	free(parts);
+}
+
+static void look_where_replaced(struct pass *pass, struct range *range, size_t most)
+{
+	struct sample_times times;
+	bool is_same;
+
+	code_votes_between(&range->votes, &times.from_ns, &times.to_ns);
+	is_same = times.from_ns == range->times.from_ns && times.to_ns == range->times.to_ns;
+	range->tired = !is_same ? 0 : range->tired < TIRED ? range->tired + 1 : TIRED;
+	range->times = times;
+	look(pass, &times, most << range->tired);
+}
+
+/* Whether there may be ranges that were not met yet. */
+static bool may_meet_more(const struct pass *pass)
+{
+	const struct machines *machines = pass->sources->machines;
+	size_t all = 0, count;
+
+	for (size_t i = 0; i <= machines->guest_count && !pass->is_about_modules; i++) {
+		struct machine *machine = machine_number(machines, i);
+		const struct later_range *ranges =
+			machine ? machine_replaced(machine, &count) : NULL;
+
+		for (size_t k = 0; ranges && k < count; k++)
+			all += ranges[k].first == k;
+	}
+	return pass->is_about_modules || all > pass->ranges.count;
+}
+
+static const struct sample_times all_times = { 0, UINT64_MAX };
+
+static void look_further(struct pass *pass)
+{
+	const bool is_searching = may_meet_more(pass);
+	const size_t asking = pass->ranges.count + is_searching;
+	const size_t each = asking < MORE_PARTS ? MORE_PARTS / (asking + !asking) : 1;
+
+	for (size_t i = 0; i < pass->met.count && may_go_on(pass); i++)
+		look_where_replaced(pass, pass->met.items[i], each);
+	if (!is_searching)
+		return;
+	look(pass, &all_times, each << pass->tired);
+	pass->tired += pass->tired < TIRED;
+}
+
+/* Look here and there, and then between what was seen on either side of a change. */
+static void run_sample(struct pass *pass)
+{
+	size_t seen;
+
+	pass->is_sample = true;
+	pass->sample.sources = pass->sources;
+	look(pass, &all_times, FIRST_PARTS);
+	do {
+		seen = pass->sample.seen.count;
+		look_further(pass);
+	} while (pass->sample.seen.count > seen && may_go_on(pass));
+}
+
 static void run_all(struct pass *pass)
 {
-	for (size_t i = 0; i < pass->sources->sources.count; i++)
-		run_queue(pass, &pass->sources->sources.items[i]);
-}
+	const struct patch_inference *sources = pass->sources;
+	uint64_t size = 0;
 
-static int compare(const void *a, const void *b)
-{
-	const struct visit *left = a, *right = b;
-
-	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
-}
-
-/* What the visits up to a time and from then on say. */
-struct sums {
-	size_t earlier, other;
-};
-
-static void count_visit(struct sums *sums, const struct visit *visit)
-{
-	sums->earlier += visit->is_earlier;
-	sums->other += !visit->is_earlier;
-}
-
-/* Between the visits up to number `split` that speak for the earlier code and the others. */
-static uint64_t time_between(const struct range *range, size_t split)
-{
-	const struct visit *visits = range->visits.items;
-	size_t last = split, first = split;
-
-	while (last && !visits[last - 1].is_earlier)
-		last--;
-	while (visits[first].is_earlier)
-		first++;
-	return last ? visits[last - 1].time_ns / 2 + visits[first].time_ns / 2 + 1 : 0;
-}
-
-/* Whether the visits before number `i` are not of the same time as the others. */
-static bool is_border(const struct range *range, size_t i)
-{
-	return i == range->visits.count ||
-	       range->visits.items[i - 1].time_ns != range->visits.items[i].time_ns;
-}
-
-/* When the code was replaced: the time that most visits agree with; UINT64_MAX: it was not. */
-static uint64_t decide(const struct pass *pass, struct range *range)
-{
-	struct sums all = { 0 }, before = { 0 }, best = { 0 };
-	size_t split = 0;
-
-	if (pass->is_cut || !range->visits.count)
-		return UINT64_MAX;
-	qsort(range->visits.items, range->visits.count, sizeof(*range->visits.items), compare);
-	for (size_t i = 0; i < range->visits.count; i++)
-		count_visit(&all, &range->visits.items[i]);
-	for (size_t i = 0; i < range->visits.count; i++) {
-		count_visit(&before, &range->visits.items[i]);
-		if (before.earlier + best.other <= best.earlier + before.other ||
-		    !is_border(range, i + 1))
-			continue;
-		best = before;
-		split = i + 1;
-	}
-	if (all.other - best.other < LEAST ||
-	    all.earlier - best.earlier > (all.other - best.other) / AGAINST ||
-	    best.other > best.earlier / AGAINST)
-		return UINT64_MAX;
-	return time_between(range, split);
+	for (size_t i = 0; i < sources->sources.count; i++)
+		size += sources->sources.items[i].queue->size;
+	for (size_t i = 0; i < sources->sources.count && size <= WHOLE_BYTES; i++)
+		run_queue(pass, &sources->sources.items[i]);
+	if (size > WHOLE_BYTES)
+		run_sample(pass);
 }
 
 static struct pass *pass_new(const struct patch_inference *sources)
@@ -462,11 +552,18 @@ static void pass_free(struct pass *pass)
 		code_free(&pass->codes[i]);
 	}
 	for (size_t i = 0; i < pass->ranges.count; i++) {
-		vec_free(&pass->ranges.items[i]->visits);
+		code_votes_free(&pass->ranges.items[i]->votes);
 		free(pass->ranges.items[i]);
 	}
 	vec_free(&pass->ranges);
+	vec_free(&pass->met);
+	trace_sample_free(&pass->sample);
 	free(pass);
+}
+
+static uint64_t since(const struct pass *pass, struct range *range)
+{
+	return pass->is_cut ? UINT64_MAX : code_votes_since(&range->votes);
 }
 
 /* Take what was found out to the ranges of a machine; those that were not met stay as they are. */
@@ -480,7 +577,7 @@ static void tell_machine(const struct pass *pass, struct machine *machine)
 		struct range *range = find_range(pass, &key);
 
 		if (range && ranges[i].first == i)
-			ranges[i].since = decide(pass, range);
+			ranges[i].since = since(pass, range);
 		else
 			ranges[i].since = ranges[ranges[i].first].since;
 	}
@@ -557,7 +654,7 @@ void code_visits_modules(const struct patch_inference *sources, struct replaced_
 
 		pass->is_cut |=
 			!vec_push(ret, (struct replaced_module){ range->machine, range->module,
-								 decide(pass, range) });
+								 since(pass, range) });
 	}
 	pass_free(pass);
 }

@@ -18,6 +18,7 @@
  * so that a visit has a branch, or none. */
 
 enum { SIZE = 128, NOPL = 16, MIDDLE = 40, APART = 0x2000, MANY = 70 };
+enum { LONG = 2600, LONG_BLOCK = 10000 }; /* too much to look at all of it */
 
 static const uint64_t kernel = 0xffffffff81000000, module = 0xffffffffc0200000;
 
@@ -29,6 +30,7 @@ struct fixture {
 	struct bench_queue queues[2];
 	struct patch_inference sources;
 	struct code_visits visits;
+	size_t block; /* bytes in each block of a long queue */
 };
 
 static int set_up(void **state)
@@ -51,6 +53,7 @@ static int set_up(void **state)
 	assert_true(bench_add_code(host, module, fixture.before, SIZE));
 	assert_int_equal(symbols_add(&host->symbols, &symbol), 0);
 	assert_int_equal(symbols_finish(&host->symbols, true), 0);
+	fixture.block = LONG_BLOCK;
 	fixture.config = (struct pt_config){ .tsc = true, .conv = { .valid = true, .mult = 1 } };
 	*state = &fixture;
 	return 0;
@@ -75,15 +78,15 @@ static void put_tnt(struct pt_bytes *trace, uint8_t count)
 }
 
 /* A letter is what is visited: code as it was Before or After, other code (x), or none (-).
- * Capital: at the function (D: After, at the second place), `m`: its middle as it was before, `a`:
- * a place within an instruction.
+ * Capital: at the function (C, D: Before and After at the second place), `m`: its middle as it was
+ * before, `a`: a place within an instruction.
  */
 static void visit(struct pt_bytes *trace, char what)
 {
-	uint64_t place = what == 'm' || what == 'y' ? MIDDLE
-			 : what == 'a'              ? NOPL + 1
-			 : what == 'D'              ? APART
-						    : 0;
+	uint64_t place = what == 'm' || what == 'y'   ? MIDDLE
+			 : what == 'a'                ? NOPL + 1
+			 : what == 'C' || what == 'D' ? APART
+						      : 0;
 
 	if (what == '-')
 		return;
@@ -111,18 +114,24 @@ static void add_queue(struct fixture *fixture, unsigned number, const char *visi
 	bench_queue_add(&fixture->queues[number], trace->data, trace->size, false);
 }
 
-static void begin(struct fixture *fixture, const char *one, const char *other)
+/* Take both queues. */
+static void begin_queues(struct fixture *fixture)
 {
 	const struct pt_offsets offsets = { 0 };
 	const struct flow_code where = { .pid = 0 };
 
 	patch_inference_init(&fixture->sources, &fixture->config, &fixture->machines, &offsets);
-	add_queue(fixture, 0, one);
-	add_queue(fixture, 1, other);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(
 			patch_inference_add(&fixture->sources, &fixture->queues[i].queue, &where),
 			0);
+}
+
+static void begin(struct fixture *fixture, const char *one, const char *other)
+{
+	add_queue(fixture, 0, one);
+	add_queue(fixture, 1, other);
+	begin_queues(fixture);
 }
 
 /* What the first to ask for the code learns. */
@@ -140,30 +149,43 @@ static uint64_t settled(struct fixture *fixture)
 	return host->later.ranges.items[0].since;
 }
 
-/* Since when the later copy's code is there, by what two CPUs visit. */
-static uint64_t since(void **state, const char *one, const char *other)
+/* With a later copy of the kernel that has other code. */
+static struct fixture *set_up_replaced(void **state)
 {
+	struct later_code *later;
 	struct fixture *fixture;
-	struct machine *host;
-	uint64_t ret;
 
 	set_up(state);
 	fixture = *state;
-	host = fixture->machines.host;
-	assert_int_equal(later_code_add(&host->later, module, fixture->before,
+	later = &fixture->machines.host->later;
+	assert_int_equal(later_code_add(later, module, fixture->before,
 					(struct bytes){ fixture->after, SIZE }),
 			 0);
-	assert_int_equal(host->later.ranges.count, 1);
-	begin(fixture, one, other);
-	ret = settled(fixture);
+	assert_int_equal(later->ranges.count, 1);
+	return fixture;
+}
+
+/* Since when the later copy's code is there. */
+static uint64_t finish(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t ret = settled(fixture);
+
 	patch_inference_free(&fixture->sources);
 	tear_down(state);
 	return ret;
 }
 
+/* The same, by what two CPUs visit. */
+static uint64_t since(void **state, const char *one, const char *other)
+{
+	begin(set_up_replaced(state), one, other);
+	return finish(state);
+}
+
 /* Have the code once more, at some distance, and both replaced by one module, or by different ones.
- * Returns since when that is so, which each place is visited once for. */
-static void replace_twice(void **state, const char *one, const char *other, uint64_t ret[2])
+ */
+static void set_up_twice(void **state, const char *one, const char *other)
 {
 	const struct symbol symbols[] = {
 		{ .start = module, .name = "a", .module = one },
@@ -185,11 +207,74 @@ static void replace_twice(void **state, const char *one, const char *other, uint
 	}
 	assert_int_equal(symbols_finish(&fixture->machines.host->later_symbols, true), 0);
 	assert_int_equal(later_code_group(later, &fixture->machines.host->later_symbols), 0);
-	begin(fixture, "BA", "--D");
+}
+
+/* Since when each place has the later copy's code. */
+static void finish_twice(void **state, uint64_t ret[2])
+{
+	struct fixture *fixture = *state;
+
 	ret[0] = settled(fixture);
-	ret[1] = later->ranges.items[1].since;
+	ret[1] = fixture->machines.host->later.ranges.items[1].since;
 	patch_inference_free(&fixture->sources);
 	tear_down(state);
+}
+
+/* The same where each place is visited once for it. */
+static void replace_twice(void **state, const char *one, const char *other, uint64_t ret[2])
+{
+	set_up_twice(state, one, other);
+	begin(*state, "BA", "--D");
+	finish_twice(state, ret);
+}
+
+/* What happens in a stretch of a long queue. */
+struct stretch {
+	unsigned blocks, each; /* of the trace, and in every how many there is a visit */
+	char what;
+	bool is_late; /* the PSB+ do not tell the time: it is not known in the first half of a block
+		       */
+};
+
+/* A queue so long that only some of it is looked at: blocks with a PSB+ each, 100 ns after each
+ * other, the first at 100, and with one visit or none. */
+static void add_long_queue(struct fixture *fixture, unsigned number,
+			   const struct stretch *stretches)
+{
+	static const uint8_t pad[10 * LONG_BLOCK];
+	struct pt_bytes *trace = &fixture->traces[number];
+	unsigned block = 0;
+
+	for (const struct stretch *stretch = stretches; stretch->blocks; stretch++)
+		for (unsigned i = 0; i < stretch->blocks; i++) {
+			size_t from = trace->size;
+
+			pt_put_psb(trace);
+			if (!stretch->is_late && fixture->config.tsc)
+				pt_put_value(trace, PT_TSC, 100 * ++block);
+			pt_put_ip(trace, PT_FUP, kernel, PT_IP_AUTO);
+			pt_put_value(trace, PT_PSBEND, 0);
+			visit(trace, i % stretch->each ? '-' : stretch->what);
+			if (stretch->is_late)
+				pt_put_value(trace, PT_TSC, 100 * ++block);
+			pt_put_bytes(trace, pad, fixture->block - (trace->size - from));
+		}
+	bench_queue_add(&fixture->queues[number], trace->data, trace->size, false);
+}
+
+static void begin_long(struct fixture *fixture, const struct stretch *one,
+		       const struct stretch *other)
+{
+	add_long_queue(fixture, 0, one);
+	add_long_queue(fixture, 1, other);
+	begin_queues(fixture);
+}
+
+/* Since when the later copy's code is there, by what two CPUs visit for long. */
+static uint64_t since_long(void **state, const struct stretch *one, const struct stretch *other)
+{
+	begin_long(set_up_replaced(state), one, other);
+	return finish(state);
 }
 
 /* Until when the copy is to be believed where there is no later one. */
@@ -291,6 +376,94 @@ static void there_may_be_many_modules(void **state)
 	patch_inference_free(&fixture->sources);
 }
 
+static void a_change_is_found_between_parts_of_a_long_trace(void **state)
+{
+	static const unsigned before[] = { 1, 2, 77, LONG / 2, LONG - 3, LONG - 2 };
+
+	for (unsigned i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+		const struct stretch one[] = { { before[i], 1, 'B' },
+					       { LONG - before[i], 1, 'A' },
+					       { 0 } };
+
+		assert_int_equal(since_long(state, one, &one[2]), 100 * before[i] + 51);
+	}
+}
+
+static void a_long_trace_may_have_few_visits(void **state)
+{
+	const struct stretch seldom[] = { { 1300, 50, 'B' }, { 1300, 50, 'A' }, { 0 } };
+	const struct stretch once[] = {
+		{ 1300, 1, '-' }, { 1, 1, 'B' }, { 2, 1, 'A' }, { 1297, 1, '-' }, { 0 }
+	};
+	const struct stretch never[] = { { LONG, 1, '-' }, { 0 } };
+	const struct stretch always[] = { { LONG, 3, 'A' }, { 0 } };
+
+	assert_int_equal(since_long(state, seldom, &seldom[2]), 100 * (1251 + 1301) / 2 + 1);
+	assert_int_equal(since_long(state, once, &once[4]), 130151);
+	assert_true(since_long(state, never, &never[1]) == UINT64_MAX);
+	assert_int_equal(since_long(state, always, &always[1]), 0);
+}
+
+static void all_queues_say_between_which_parts(void **state)
+{
+	const struct stretch one[] = { { 1000, 7, 'B' }, { 1600, 1, '-' }, { 0 } };
+	const struct stretch other[] = { { 1500, 1, '-' }, { 1100, 9, 'A' }, { 0 } };
+
+	assert_int_equal(since_long(state, one, other), 100 * (995 + 1501) / 2 + 1);
+	assert_int_equal(since_long(state, other, one), 100 * (995 + 1501) / 2 + 1);
+	assert_true(since_long(state, (struct stretch[]){ { LONG, 2, 'B' }, { 0 } },
+			       (struct stretch[]){ { LONG, 2, 'A' }, { 0 } }) == UINT64_MAX);
+}
+
+static void a_long_trace_may_have_several_changes(void **state)
+{
+	const struct stretch one[] = { { 123, 2, 'B' }, { LONG - 123, 2, 'A' }, { 0 } };
+	const struct stretch other[] = { { LONG - 55, 1, 'C' }, { 55, 1, 'D' }, { 0 } };
+	uint64_t found[2];
+
+	set_up_twice(state, "[new]", "[other]");
+	begin_long(*state, one, other);
+	finish_twice(state, found);
+	assert_int_equal(found[0], 12351);
+	assert_int_equal(found[1], 100 * (LONG - 55) + 51);
+}
+
+static void psbs_may_be_far_apart(void **state)
+{
+	const struct stretch blocks[] = { { 100, 3, 'B' }, { 160, 1, 'A' }, { 0 } };
+	struct fixture *fixture = set_up_replaced(state);
+
+	fixture->block = 10 * LONG_BLOCK;
+	begin_long(fixture, blocks, &blocks[2]);
+	assert_int_equal(finish(state), 10051);
+}
+
+static void a_visit_whose_time_is_not_known_is_no_vote(void **state)
+{
+	const struct stretch one[] = { { 1300, 1, 'B' }, { 1300, 1, 'A', true }, { 0 } };
+
+	assert_in_range(since_long(state, one, &one[2]), 129900, 131000);
+}
+
+/* A trace without times, most of which is the same block over and over. */
+static void no_more_than_so_much_is_looked_at(void **state)
+{
+	enum { HUGE = 50000, BEGIN = 12345 };
+	const struct stretch blocks[] = { { 1, 1, '-' }, { 3, 1, 'A' }, { 0 } };
+	struct fixture *fixture = set_up_replaced(state);
+	struct bench_queue *queue = &fixture->queues[0];
+	const uint8_t *data;
+
+	fixture->config = (struct pt_config){ .have_event_trace = false };
+	begin_long(fixture, blocks, &blocks[2]);
+	data = fixture->traces[0].data;
+	bench_queue_free(queue);
+	for (unsigned i = 0; i < HUGE; i++)
+		bench_queue_add(queue, i == BEGIN ? data + LONG_BLOCK : data,
+				(i == BEGIN ? 3 : 1) * LONG_BLOCK, false);
+	assert_true(finish(state) == UINT64_MAX);
+}
+
 static void where_nobody_goes_other_code_came(void **state)
 {
 	assert_int_equal(until(state, true, "BBBaa", "BB"), 351);
@@ -321,6 +494,13 @@ int main(void)
 		cmocka_unit_test(code_of_a_third_kind_says_nothing),
 		cmocka_unit_test(a_module_that_came_is_judged_as_a_whole),
 		cmocka_unit_test_setup_teardown(there_may_be_many_modules, set_up, tear_down),
+		cmocka_unit_test(a_change_is_found_between_parts_of_a_long_trace),
+		cmocka_unit_test(a_long_trace_may_have_few_visits),
+		cmocka_unit_test(all_queues_say_between_which_parts),
+		cmocka_unit_test(a_long_trace_may_have_several_changes),
+		cmocka_unit_test(psbs_may_be_far_apart),
+		cmocka_unit_test(a_visit_whose_time_is_not_known_is_no_vote),
+		cmocka_unit_test(no_more_than_so_much_is_looked_at),
 		cmocka_unit_test(where_nobody_goes_other_code_came),
 		cmocka_unit_test(what_may_be_is_believed),
 		cmocka_unit_test(without_times_it_is_all_or_nothing),
