@@ -72,8 +72,9 @@ static int run(struct record_loop *loop, struct ptvm_error *error)
 	r = record_loop_run(loop, error);
 	finished = recorder_finish(recorder, &loss, r ? NULL : error);
 	if (recorder->is_written) {
-		record_report_print(recorder, &loss, finished == -PTVM_END, stderr);
+		/* What follows asks libvirt. */
 		record_loop_release(loop);
+		record_report_print(recorder, &loss, finished == -PTVM_END, stderr);
 	}
 	pause_watch_stop(&loop->pauses);
 	trace_loss_free(&loss);
