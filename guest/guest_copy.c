@@ -13,6 +13,7 @@
 #include "decode/kallsyms.h"
 #include "guest/channel.h"
 #include "guest/code_ranges.h"
+#include "guest/json_text.h"
 #include "guest/output_directory.h"
 
 void guest_copy_init(struct guest_copy *copy, struct channel *channel,
@@ -273,15 +274,15 @@ json_t *guest_copy_json(const struct guest_copy *copy)
 
 	(void)snprintf(kernel_start, sizeof(kernel_start), "%#" PRIx64, copy->kernel_start);
 	return json_pack(
-		"{s:s?, s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:o}", "domain",
-		copy->domain, "via", copy->channel->way->name, "copied_at", (json_int_t)time(NULL),
-		"release", fact_json(&copy->facts.release), "build_id",
-		fact_json(&copy->facts.build_id), "kaslr_offset",
-		fact_json(&copy->facts.kaslr_offset), "kernel_start", kernel_start, "boot_time",
-		fact_json(&copy->facts.boot_time), "boot_id", fact_json(&copy->facts.boot_id),
-		"code_bytes", (json_int_t)copy->code.total, "kallsyms_bytes",
-		(json_int_t)copy->kallsyms_bytes, "modules", (json_int_t)copy->modules.count,
-		"module_files", guest_modules_json(&copy->files));
+		"{s:o, s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:o}", "domain",
+		copy->domain ? json_text(copy->domain) : json_null(), "via",
+		copy->channel->way->name, "copied_at", (json_int_t)time(NULL), "release",
+		fact_json(&copy->facts.release), "build_id", fact_json(&copy->facts.build_id),
+		"kaslr_offset", fact_json(&copy->facts.kaslr_offset), "kernel_start", kernel_start,
+		"boot_time", fact_json(&copy->facts.boot_time), "boot_id",
+		fact_json(&copy->facts.boot_id), "code_bytes", (json_int_t)copy->code.total,
+		"kallsyms_bytes", (json_int_t)copy->kallsyms_bytes, "modules",
+		(json_int_t)copy->modules.count, "module_files", guest_modules_json(&copy->files));
 }
 
 static int write_json(const struct guest_copy *copy, struct ptvm_error *error)

@@ -3,37 +3,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
+#include "guest/json_text.h"
 #include "host/cpu_model.h"
 #include "host/kernel_file.h"
 
-enum { VERSION = 1, MAX_TEXT = 256 };
+enum { VERSION = 1 };
 
 static const char file_name[] = "data.ptvm.json", new_name[] = "data.ptvm.json.new";
 
 struct recording_json {
 	json_t *root, *machines;
 };
-
-/* Users and processes may have any bytes in names, JSON takes only UTF-8. */
-static json_t *text(const char *from)
-{
-	char copy[MAX_TEXT];
-	json_t *json = json_string(from);
-
-	if (json)
-		return json;
-	(void)snprintf(copy, sizeof(copy), "%s", from);
-	for (char *c = copy; *c; c++)
-		if ((unsigned char)*c >= 0x80)
-			*c = '?';
-	return json_string(copy);
-}
 
 /* Takes `value` over. */
 static int set(json_t *object, const char *key, json_t *value)
@@ -43,7 +28,7 @@ static int set(json_t *object, const char *key, json_t *value)
 
 static int set_text(json_t *object, const char *key, const char *value)
 {
-	return value ? set(object, key, text(value)) : 0;
+	return value ? set(object, key, json_text(value)) : 0;
 }
 
 static int set_number(json_t *object, const char *key, uint64_t value)
@@ -108,9 +93,9 @@ static json_t *make_cpu(const struct roots *roots)
 	struct cpu_model cpu;
 
 	cpu_model_read(roots, &cpu);
-	return json_pack("{s:o, s:o, s:i, s:i, s:i, s:b}", "name", text(cpu.name), "vendor",
-			 text(cpu.vendor), "family", cpu.family, "model", cpu.model, "stepping",
-			 cpu.stepping, "is_virtual", cpu.is_virtual);
+	return json_pack("{s:o, s:o, s:i, s:i, s:i, s:b}", "name", json_text(cpu.name), "vendor",
+			 json_text(cpu.vendor), "family", cpu.family, "model", cpu.model,
+			 "stepping", cpu.stepping, "is_virtual", cpu.is_virtual);
 }
 
 static int set_caps(json_t *host, const struct pt_pmu *pmu)
@@ -244,7 +229,7 @@ int recording_json_kernel(struct recording_json *json, pid_t pid, json_t *how, c
 	if (!whose)
 		return -PTVM_NO_MEMORY;
 	return set(whose, "kernel",
-		   how ? json_incref(how) : json_pack("{s:o}", "not_copied", text(why)));
+		   how ? json_incref(how) : json_pack("{s:o}", "not_copied", json_text(why)));
 }
 
 static int write_new(const struct recording_json *json, int directory, struct ptvm_error *error)

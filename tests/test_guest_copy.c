@@ -135,6 +135,23 @@ static void assert_fact(json_t *json, const char *name, const char *value, const
 	assert_string_equal(json_string_value(json_object_get(fact, "from")), from);
 }
 
+/* A process may be started with any name. */
+static void a_domain_may_have_any_bytes(void **state)
+{
+	struct fixture *fixture = *state;
+	json_t *json;
+
+	fixture->copy.domain = "b\xfcro";
+	assert_int_equal(copy_all(fixture, NULL), 0);
+	json = guest_copy_json(&fixture->copy);
+	assert_string_equal(json_string_value(json_object_get(json, "domain")), "b?ro");
+	json_decref(json);
+	fixture->copy.domain = NULL;
+	json = guest_copy_json(&fixture->copy);
+	assert_true(json_is_null(json_object_get(json, "domain")));
+	json_decref(json);
+}
+
 static void the_metadata_says_whose_they_are(void **state)
 {
 	struct fixture *fixture = *state;
@@ -349,6 +366,7 @@ int main(void)
 		WITH_FIXTURE(only_code_is_copied_as_it_is),
 		WITH_FIXTURE(an_agent_gives_the_same),
 		WITH_FIXTURE(the_metadata_says_whose_they_are),
+		WITH_FIXTURE(a_domain_may_have_any_bytes),
 		WITH_FIXTURE(files_are_private),
 		WITH_FIXTURE(a_module_that_was_loaded_meanwhile_is_copied_too),
 		WITH_FIXTURE(a_count_of_users_is_no_change),
