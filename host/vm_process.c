@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/printable.h"
 #include "host/kernel_file.h"
 
 /* Longer command lines are cut: libvirt's are a tenth of this, with -name at their beginning. */
@@ -50,6 +51,7 @@ static void read_name(const char *value, char *name, size_t size)
 {
 	if (!copy_value(value, "guest=", name, size) && !strstr(value, "guest="))
 		(void)copy_value(value, "", name, size);
+	printable(name, strlen(name));
 }
 
 static bool says(const char *value, const char *word)

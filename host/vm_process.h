@@ -24,7 +24,7 @@ enum vm_protection {
 struct vm_process {
 	pid_t pid;
 	char comm[32];
-	char name[256]; /* QEMU's -name; "" none */
+	char name[256]; /* QEMU's -name, printable; "" none */
 	char uuid[40];  /* QEMU's -uuid; "" none */
 	enum vm_accelerator accelerator;
 	enum vm_protection protection;

@@ -53,6 +53,15 @@ static void a_name_is_read_as_qemu_reads_it(void **state)
 	assert_name(tree, 5, "");
 }
 
+/* Whoever started it chose its name, and we print it. */
+static void a_name_has_nothing_that_a_terminal_obeys(void **state)
+{
+	const struct fake_tree *tree = *state;
+
+	QEMU(tree, 1, "-name\0v\033[2Jm");
+	assert_name(tree, 1, "v?[2Jm");
+}
+
 static void a_long_name_is_cut(void **state)
 {
 	const struct fake_tree *tree = *state;
@@ -210,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_name_is_read_as_qemu_reads_it),
+		TEST(a_name_has_nothing_that_a_terminal_obeys),
 		TEST(a_long_name_is_cut),
 		TEST(machines_are_found_by_name_and_uuid),
 		TEST(a_name_that_two_have_is_refused),
