@@ -9,6 +9,7 @@ so many GB is made in --folder (and removed again), and the second table says ho
 the first line, from a file that is not in memory, and to a time near its start and near its end,
 before and after there is an index."""
 import argparse
+import contextlib
 import os
 import pathlib
 import re
@@ -34,20 +35,16 @@ def run(command, limit=None):
     return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def repeat(args, copies):
-    """A recording of so many copies beside what the first one has; returns its folder."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="ptvm-growth-", dir=args.folder))
-    for path in args.recording.iterdir():
-        if path.name.startswith("kcore_dir"):
-            (folder / path.name).symlink_to(path.resolve())
-    subprocess.run([args.repeat, args.recording / "data", folder / "data", str(copies)], check=True)
-    return folder
-
-
-def remove(folder):
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()
+@contextlib.contextmanager
+def repeated(args, copies):
+    """A recording of so many copies beside what the first one has: its folder, for as long as it is needed."""
+    with tempfile.TemporaryDirectory(prefix="ptvm-growth-", dir=args.folder) as name:
+        folder = pathlib.Path(name)
+        for path in args.recording.iterdir():
+            if path.name.startswith("kcore_dir"):
+                (folder / path.name).symlink_to(path.resolve())
+        subprocess.run([args.repeat, args.recording / "data", folder / "data", str(copies)], check=True)
+        yield folder
 
 
 def forget(path):
@@ -61,13 +58,12 @@ def forget(path):
 def growth(args, ask):
     print(f"{'copies':>6} {'MiB':>6} {'-j':>3} {'cpu s':>8} {'each':>8} {'memory':>8}")
     for copies in COPIES:
-        folder = repeat(args, copies)
-        size = (folder / "data").stat().st_size / MIB
-        for threads in THREADS:
-            _, cpu, memory = run([*ask(folder), "-j", str(threads)])
-            print(f"{copies:6d} {size:6.0f} {threads:3d} {cpu:8.2f} {cpu / copies:8.3f} "
-                  f"{memory:5.0f} MiB", flush=True)
-        remove(folder)
+        with repeated(args, copies) as folder:
+            size = (folder / "data").stat().st_size / MIB
+            for threads in THREADS:
+                _, cpu, memory = run([*ask(folder), "-j", str(threads)])
+                print(f"{copies:6d} {size:6.0f} {threads:3d} {cpu:8.2f} {cpu / copies:8.3f} "
+                      f"{memory:5.0f} MiB", flush=True)
 
 
 def ends(args, folder):
@@ -80,8 +76,7 @@ def ends(args, folder):
 
 def large(args, ask):
     copies = max(1, round(args.large * 1e9 / (args.recording / "data").stat().st_size))
-    folder = repeat(args, copies)
-    try:
+    with repeated(args, copies) as folder:
         print(f"\n{(folder / 'data').stat().st_size / 1e9:.1f} GB, to the first line")
         for what in ("not in memory", "in memory"):
             if what.startswith("not"):
@@ -95,8 +90,6 @@ def large(args, ask):
             when = first + (last - first) * at
             seconds, _, memory = run([*ask(folder), f"--time={when:.9f},"], 1)
             print(f"{what:36s} {seconds:8.2f} s {memory:5.0f} MiB", flush=True)
-    finally:
-        remove(folder)
 
 
 def main():
