@@ -7,7 +7,7 @@
 
 #include "correlate/correlate_report.h"
 #include "correlate/correlation.h"
-#include "correlate/interrupt.h"
+#include "decode/base/interrupt.h"
 #include "decode/base/options.h"
 #include "decode/base/plural.h"
 #include "decode/perf_damage.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decode/base/interrupt.h"
 #include "decode/base/monotonic.h"
 #include "decode/base/options.h"
 #include "decode/base/plural.h"
@@ -76,9 +77,9 @@ static void print_result(const struct guest_copy *copy, const char *path, double
 		     took);
 }
 
-static int copy_guest(void *context, struct guest_way *way, struct ptvm_error *error)
+static int copy_by_way(const struct guest_args *args, const struct guest_way *way,
+		       struct ptvm_error *error)
 {
-	const struct guest_args *args = context;
 	const int64_t begin_ms = monotonic_ms();
 	struct output_directory directory;
 	struct guest_copy copy;
@@ -98,6 +99,17 @@ static int copy_guest(void *context, struct guest_way *way, struct ptvm_error *e
 		print_result(&copy, directory.path, copy_loop_seconds(begin_ms));
 	guest_copy_free(&copy);
 	output_directory_drop(&directory);
+	return r;
+}
+
+static int copy_guest(void *context, struct guest_way *way, struct ptvm_error *error)
+{
+	struct interrupt interrupt;
+	int r;
+
+	interrupt_hold(&interrupt);
+	r = copy_by_way(context, way, error);
+	interrupt_release(&interrupt);
 	return r;
 }
 

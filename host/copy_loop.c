@@ -1,9 +1,9 @@
 #include "host/copy_loop.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "decode/base/interrupt.h"
 #include "decode/base/monotonic.h"
 #include "guest/guest_copy.h"
 
@@ -33,29 +33,17 @@ static void end_progress(void)
 		(void)fputs("\r\033[K", stderr);
 }
 
-static void hold_signals(sigset_t *ret)
-{
-	(void)sigemptyset(ret);
-	(void)sigaddset(ret, SIGINT);
-	(void)sigaddset(ret, SIGTERM);
-	(void)sigaddset(ret, SIGHUP);
-	(void)sigprocmask(SIG_BLOCK, ret, NULL);
-}
-
 int copy_loop_run(const struct guest_copy *copy,
 		  int (*next)(void *context, struct ptvm_error *error), void *context,
 		  struct ptvm_error *error)
 {
-	const struct timespec at_once = { 0 };
 	const int64_t begin_ms = monotonic_ms();
-	sigset_t ending;
 	int r;
 
-	hold_signals(&ending);
 	do {
 		show_progress(copy, begin_ms);
 		r = next(context, error);
-		if (r >= 0 && sigtimedwait(&ending, NULL, &at_once) > 0)
+		if (r >= 0 && interrupt_take())
 			r = -PTVM_END;
 	} while (r > 0);
 	end_progress();

@@ -21,8 +21,8 @@ struct copy_ways {
 /**
  * Call `next` until it returns 0, and show how far `copy` is.
  *
- * SIGINT, SIGTERM and SIGHUP are blocked, and kept until a step is done, so that nothing is left
- * behind in the guest or here.
+ * The caller holds signals back (interrupt.h), so that nothing is left behind in the guest or here:
+ * one that waits is taken when a step is done.
  *
  * Returns 0, -PTVM_END when it was interrupted, or the error of `next`.
  */

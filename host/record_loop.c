@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "decode/base/interrupt.h"
 #include "decode/base/monotonic.h"
 #include "host/kernel_file.h"
 #include "host/record_options.h"
@@ -19,13 +20,11 @@ enum {
 
 int record_loop_signals(struct ptvm_error *error)
 {
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR2, SIGCHLD };
-	sigset_t set;
+	sigset_t set = interrupt_signals();
 	int fd;
 
-	(void)sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		(void)sigaddset(&set, numbers[i]);
+	(void)sigaddset(&set, SIGUSR2);
+	(void)sigaddset(&set, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? ptvm_fail_errno(error, "signalfd") : fd;
@@ -33,15 +32,11 @@ int record_loop_signals(struct ptvm_error *error)
 
 void record_loop_release(const struct record_loop *loop)
 {
+	const sigset_t ending = interrupt_signals();
 	struct signalfd_siginfo info;
-	sigset_t ending;
 
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info))
 		;
-	(void)sigemptyset(&ending);
-	(void)sigaddset(&ending, SIGINT);
-	(void)sigaddset(&ending, SIGTERM);
-	(void)sigaddset(&ending, SIGHUP);
 	(void)sigprocmask(SIG_UNBLOCK, &ending, NULL);
 }
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "decode/base/interrupt.h"
 #include "decode/base/monotonic.h"
 #include "guest/channel.h"
 #include "guest/guest_copy.h"
@@ -22,7 +23,7 @@
 static struct fixture {
 	struct guest_copy copy;
 	struct ptvm_error error;
-	sigset_t mask;
+	struct interrupt interrupt;
 	struct said said;
 	/* What next() does, and how often it has. */
 	int steps, done;
@@ -34,13 +35,14 @@ static int set_up(void **state)
 {
 	memset(&fixture, 0, sizeof(fixture));
 	fixture.copy.doing = "code";
-	assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &fixture.mask), 0);
+	interrupt_hold(&fixture.interrupt);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	return sigprocmask(SIG_SETMASK, &fixture.mask, NULL);
+	interrupt_release(&fixture.interrupt);
+	return 0;
 }
 
 static int next(void *context, struct ptvm_error *error)
@@ -107,16 +109,11 @@ static void a_signal_in_the_last_step_counts_too(void **state)
 /* Who has failed anyway is told why. */
 static void a_failure_goes_before_a_signal(void **state)
 {
-	const struct timespec now = { 0 };
-	sigset_t interrupt;
-
 	fixture.steps = 2;
 	fixture.end = -PTVM_BAD_INPUT;
 	fixture.signal = SIGINT;
 	assert_int_equal(run(), -PTVM_BAD_INPUT);
-	(void)sigemptyset(&interrupt);
-	(void)sigaddset(&interrupt, SIGINT);
-	assert_int_equal(sigtimedwait(&interrupt, NULL, &now), SIGINT);
+	assert_true(interrupt_take());
 }
 
 static bool ends_with(const char *text, const char *end)

@@ -1,4 +1,4 @@
-#include "correlate/interrupt.h"
+#include "decode/base/interrupt.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -50,6 +50,26 @@ static void a_signal_waits_and_ends_the_program_then(void **state)
 
 		assert_true(WIFSIGNALED(status));
 		assert_int_equal(WTERMSIG(status), ending[i]);
+	}
+}
+
+static void take_twice(int number)
+{
+	struct interrupt interrupt;
+
+	interrupt_hold(&interrupt);
+	if (interrupt_take() || raise(number) || !interrupt_take() || interrupt_take())
+		_exit(1);
+	interrupt_release(&interrupt);
+}
+
+static void one_that_is_taken_waits_no_longer(void **state)
+{
+	for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++) {
+		int status = status_of(take_twice, ending[i]);
+
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), NOT_ENDED);
 	}
 }
 
@@ -131,6 +151,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_signal_waits_and_ends_the_program_then),
+		cmocka_unit_test(one_that_is_taken_waits_no_longer),
 		cmocka_unit_test(other_signals_are_not_held_back),
 		cmocka_unit_test(others_that_wait_are_no_reason_to_end),
 		cmocka_unit_test(what_was_held_back_before_stays_so),

@@ -1,8 +1,9 @@
-#include "correlate/interrupt.h"
+#include "decode/base/interrupt.h"
 
 #include <pthread.h>
+#include <time.h>
 
-void interrupt_hold(struct interrupt *interrupt)
+sigset_t interrupt_signals(void)
 {
 	sigset_t set;
 
@@ -10,6 +11,13 @@ void interrupt_hold(struct interrupt *interrupt)
 	(void)sigaddset(&set, SIGINT);
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGHUP);
+	return set;
+}
+
+void interrupt_hold(struct interrupt *interrupt)
+{
+	const sigset_t set = interrupt_signals();
+
 	(void)pthread_sigmask(SIG_BLOCK, &set, &interrupt->before);
 }
 
@@ -19,6 +27,14 @@ bool interrupt_waits(void)
 
 	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) ||
 				     sigismember(&set, SIGHUP));
+}
+
+bool interrupt_take(void)
+{
+	const struct timespec at_once = { 0 };
+	const sigset_t set = interrupt_signals();
+
+	return sigtimedwait(&set, NULL, &at_once) > 0;
 }
 
 void interrupt_release(const struct interrupt *interrupt)

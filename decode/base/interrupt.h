@@ -9,11 +9,17 @@ struct interrupt {
 	sigset_t before; /* the mask to go back to */
 };
 
-/** Hold back SIGINT, SIGTERM and SIGHUP, in this thread and those that it starts. */
+/** Which they are: SIGINT, SIGTERM and SIGHUP. */
+sigset_t interrupt_signals(void);
+
+/** Hold them back, in this thread and those that it starts. */
 void interrupt_hold(struct interrupt *interrupt);
 
 /** Whether one of them waits. */
 bool interrupt_waits(void);
+
+/** Take one that waits; false where none does. */
+bool interrupt_take(void);
 
 /** Hold back no longer: one that waits ends the program here. */
 void interrupt_release(const struct interrupt *interrupt);

@@ -482,14 +482,28 @@ def test_a_closed_pipe_ends_quietly():
             equal(run.stderr.read(), b"")
 
 
+def with_ssh(where, script):
+    """An environment where ssh is this script."""
+    ssh = pathlib.Path(where) / "ssh"
+    ssh.write_text(f"#!/bin/sh\n{script}\n")
+    ssh.chmod(0o755)
+    return {**os.environ, "PATH": f"{where}:{os.environ['PATH']}"}
+
+
 def test_how_a_child_ends_is_known_whatever_our_parent_ignores():
     with tempfile.TemporaryDirectory() as where:
-        ssh = pathlib.Path(where) / "ssh"
-        ssh.write_text("#!/bin/sh\nexit 255\n")
-        ssh.chmod(0o755)
-        run = ptvm("guest", "--via", "ssh=vm", "-o", f"{where}/copy", env={**os.environ, "PATH": f"{where}:{os.environ['PATH']}"},
+        run = ptvm("guest", "--via", "ssh=vm", "-o", f"{where}/copy", env=with_ssh(where, "exit 255"),
                    preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
     equal((run.returncode, run.stderr), (1, "ptvm guest: /proc/modules: ssh vm failed (status 255)\n"))
+
+
+def test_who_interrupts_a_way_that_fails_wants_no_other():
+    with tempfile.TemporaryDirectory() as where:
+        asked = pathlib.Path(where) / "asked"
+        run = ptvm("guest", "--via", "ssh=one,ssh=two", "-o", f"{where}/copy",
+                   env=with_ssh(where, f"echo $3 >>{asked}; kill -INT $PPID; exit 1"))
+        equal((run.returncode, asked.read_text()), (-signal.SIGINT, "one\n"))
+        equal(sorted(os.listdir(where)), ["asked", "ssh"])
 
 
 def test_a_full_disk_is_a_failure():
