@@ -205,9 +205,20 @@ static int copy_and_apply(const struct correlation *correlation, const char *dra
 	return offset_apply(data, &correlation->offsets, &target, ret, error);
 }
 
+/* Where a copy is until it is complete: beside `to`, which may end with slashes. */
+static char *draft_of(const char *to)
+{
+	size_t length = strlen(to);
+	char *ret;
+
+	while (length > 1 && to[length - 1] == '/')
+		length--;
+	return asprintf(&ret, "%.*s.new", (int)length, to) < 0 ? NULL : ret;
+}
+
 int correlation_can_copy(const char *to, struct ptvm_error *error)
 {
-	_cleanup_free_ char *draft = beside(to, ".new");
+	_cleanup_free_ char *draft = draft_of(to);
 	_cleanup_free_ char *copy = strdup(to);
 
 	if (!draft || !copy)
@@ -223,7 +234,7 @@ int correlation_can_copy(const char *to, struct ptvm_error *error)
 int correlation_copy(const struct correlation *correlation, const char *to,
 		     const struct watch *watch, struct apply_result *ret, struct ptvm_error *error)
 {
-	_cleanup_free_ char *draft = beside(to, ".new");
+	_cleanup_free_ char *draft = draft_of(to);
 	int r;
 
 	*ret = (struct apply_result){ 0 };

@@ -494,6 +494,20 @@ static int copy_to(struct fixture *f, const char *to, const struct watch *watch,
 	return correlation_copy(&f->correlation, to, watch, &result, error);
 }
 
+/* As shells complete the name of a directory. */
+static void slashes_at_the_end_of_a_copy_mean_nothing(void **state)
+{
+	struct fixture *f = *state;
+	char slashes[sizeof(f->copy) + 2];
+
+	open_and_find(f);
+	(void)snprintf(slashes, sizeof(slashes), "%s//", f->copy);
+	assert_int_equal(copy_to(f, slashes, &patient, NULL), 0);
+	assert_true(is_there(f->copy));
+	assert_false(is_there(f->draft));
+	assert_int_equal(copy_to(f, slashes, &patient, NULL), -PTVM_BAD_INPUT);
+}
+
 static void a_copy_is_corrected_and_can_be_undone(void **state)
 {
 	struct fixture *f = *state;
@@ -580,6 +594,7 @@ int main(void)
 		TEST(one_run_at_a_time_corrects),
 		TEST(who_only_asks_is_in_nobodys_way),
 		TEST(a_copy_needs_a_place_of_its_own),
+		TEST(slashes_at_the_end_of_a_copy_mean_nothing),
 		TEST(a_copy_is_corrected_and_can_be_undone),
 		TEST(a_corrected_recording_is_copied_with_its_journal),
 		TEST(a_copy_that_fails_leaves_nothing),
