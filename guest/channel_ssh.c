@@ -124,8 +124,13 @@ static int read_some(struct channel_ssh *ssh, void *data, size_t size, struct pt
 {
 	struct pollfd ready = { .fd = ssh->from, .events = POLLIN };
 	ssize_t n;
+	int r;
 
-	if (poll(&ready, 1, SILENCE_MS) == 0)
+	/* Interrupted where we were stopped and go on. */
+	do {
+		r = poll(&ready, 1, SILENCE_MS);
+	} while (r < 0 && errno == EINTR);
+	if (!r)
 		return ptvm_fail(error, PTVM_SYSTEM, "%s: ssh %s is silent for %d seconds",
 				 ssh->channel.path, ssh->host, SILENCE_MS / 1000);
 	do {

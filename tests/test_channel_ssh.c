@@ -1,7 +1,10 @@
 #include "guest/channel_ssh.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +22,22 @@
 static struct fake_tree tree;
 static struct fake_ssh ssh;
 static struct channel *channel;
+
+/* Calls of poll() with descriptors that are not made: the first is interrupted, the others time
+ * out. 0: all are made. */
+static unsigned silent_polls;
+
+/* Takes the place of that of libc. */
+int poll(struct pollfd *fds, nfds_t count, int ms)
+{
+	int (*const next)(struct pollfd *, nfds_t, int) =
+		(__typeof__(next))dlsym(RTLD_NEXT, "poll");
+
+	if (!count || !silent_polls)
+		return next(fds, count, ms);
+	errno = EINTR;
+	return silent_polls++ == 1 ? -1 : 0;
+}
 
 static int set_up(void **state)
 {
@@ -84,6 +103,20 @@ static void an_ssh_that_does_not_end_is_ended(void **state)
 	call_ssh("#!/bin/sh\ntrap '' TERM\nexec sleep 600 >&- 2>&-\n");
 	assert_int_equal(channel_read_text(channel, "/proc/kcore", text, sizeof(text), NULL),
 			 -PTVM_SYSTEM);
+}
+
+/* Nobody waits for more than that, even who was stopped and continued meanwhile. */
+static void an_ssh_that_is_silent_for_long_is_a_failure(void **state)
+{
+	struct ptvm_error error = { 0 };
+	char text[100];
+
+	call_ssh("#!/bin/sh\nexec sleep 600\n");
+	silent_polls = 1;
+	assert_int_equal(channel_read_text(channel, "/proc/kcore", text, sizeof(text), &error),
+			 -PTVM_SYSTEM);
+	silent_polls = 0;
+	assert_string_equal(error.message, "/proc/kcore: ssh root@guest is silent for 60 seconds");
 }
 
 static void an_endless_file_costs_what_was_asked_for(void **state)
@@ -259,6 +292,7 @@ int main(void)
 		TEST(that_there_is_no_ssh_is_told),
 		TEST(who_does_not_listen_to_errors_is_not_told_by_ssh),
 		TEST(an_ssh_that_does_not_end_is_ended),
+		TEST(an_ssh_that_is_silent_for_long_is_a_failure),
 		TEST(an_endless_file_costs_what_was_asked_for),
 		TEST(ssh_gets_no_input),
 		TEST(commands_are_run_by_sh),
