@@ -207,4 +207,6 @@ void script_explain_nothing(const struct script *script, bool left_out, struct t
 			done = explain_threads(script, &kinds[i], text);
 	if (!text->size && left_out)
 		add_all(args, text);
+	else if (!text->size && args->no_itrace && script->data.have_pt)
+		text_puts(text, "--no-itrace leaves the trace out, and there is nothing else");
 }

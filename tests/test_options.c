@@ -176,11 +176,12 @@ static void each_mistake_has_its_sentence(void **state)
 	assert_refused("--no-pager=1", "option takes no argument: --no-pager");
 	assert_refused("-C", "option needs an argument: -C");
 	assert_refused("--cpu", "option needs an argument: --cpu");
+	assert_refused("--input=", "option needs an argument: --input");
+	assert_refused("--cpu=", "--cpu takes a number, not ''");
 	assert_refused("-C 1x", "-C takes a number, not '1x'");
 	assert_refused("-C -1", "-C takes a number, not '-1'");
 	assert_refused("-C 0x0x1", "-C takes a number, not '0x0x1'");
 	assert_refused("-C 0x", "-C takes a number, not '0x'");
-	assert_refused("--cpu=", "--cpu takes a number, not ''");
 	assert_refused("-C 18446744073709551616", "-C takes a number, not '18446744073709551616'");
 	assert_refused("-F bad", "-F takes LIST, not 'bad'");
 	assert_refused("-F worse", "no field is called worse");

@@ -137,6 +137,17 @@ static void where_nothing_was_left_out_the_options_are_not_to_blame(void **state
 	says(bench_new(), false, "");
 }
 
+static void a_trace_that_is_not_wanted_is_all_there_is(void **state)
+{
+	struct bench *bench = bench_new();
+
+	bench->script.args.no_itrace = true;
+	says(bench, false, "");
+	bench = bench_new();
+	bench->script.args.no_itrace = bench->script.data.have_pt = true;
+	says(bench, false, "--no-itrace leaves the trace out, and there is nothing else");
+}
+
 static void there_may_be_none(void **state)
 {
 	struct bench *bench = bench_new();
@@ -157,6 +168,7 @@ int main(void)
 		cmocka_unit_test(a_trace_without_times_says_so),
 		cmocka_unit_test(what_is_there_alone_is_told_together),
 		cmocka_unit_test(where_nothing_was_left_out_the_options_are_not_to_blame),
+		cmocka_unit_test(a_trace_that_is_not_wanted_is_all_there_is),
 		cmocka_unit_test(there_may_be_none),
 	};
 

@@ -75,6 +75,13 @@ static int set_u64(uint64_t *target, const char *value)
 	return *end || errno ? -PTVM_BAD_USAGE : 0;
 }
 
+/* No file is called "": that comes of a shell's variable that is not set. A directory may be: it is
+ * this one, or none. */
+static bool is_nothing(const struct option_row *row, const char *value)
+{
+	return value && !*value && row->argument && !strncmp(row->argument, "FILE", 4);
+}
+
 static void negate(const struct option_row *row)
 {
 	assert(row->type != OPT_CALL);
@@ -116,9 +123,9 @@ static int apply(struct parser *parser, const struct given *given)
 		value = row->missing;
 		if (!value && parser->next < parser->argc)
 			value = parser->argv[parser->next++];
-		if (!value)
-			return bad_usage(parser, "option needs an argument", given->spelt);
 	}
+	if (takes_value(row) && (!value || is_nothing(row, value)))
+		return bad_usage(parser, "option needs an argument", given->spelt);
 	r = store(row, value, parser->error);
 	if (r == -PTVM_BAD_USAGE)
 		(void)bad_value(parser, given, value);

@@ -136,6 +136,7 @@ def test_mistakes_get_one_sentence():
     refused(["script", "--wrong=1"], "ptvm script: unknown option: --wrong; see 'ptvm script --help'")
     refused(["script", "recording"], "ptvm script: unexpected argument: recording; name a file with -i, or see 'ptvm script --help'")
     refused(["script", "-i"], "ptvm script: option needs an argument: -i")
+    refused(["correlate", "-i", ""], "ptvm correlate: option needs an argument: -i")
     refused(["script", "--insn-trace=all"], "ptvm script: --insn-trace takes raw, not 'all'")
     refused(["script", "-i", RECORDING, "--time=3,2"],
             "ptvm script: --time takes FROM,TO in seconds, rising, or 10%-20%, not '3,2'")
@@ -203,6 +204,9 @@ def test_a_selection_of_nothing_says_what_there_is():
                              (["--pid=113"], "--pid 113: there are 0, 15, 23, 261, 33, 106, 35, 9 and others")]:
         run = ptvm("script", "-i", RECORDING, *options)
         equal((run.returncode, run.stdout, run.stderr), (0, "", f"ptvm script: nothing matches {message}\n"))
+    run = ptvm("script", "-i", RECORDING, "--no-itrace", "--insn-trace")
+    equal((run.returncode, run.stdout, run.stderr),
+          (0, "", "ptvm script: --no-itrace leaves the trace out, and there is nothing else\n"))
     for options in (["--itrace=e"], ["--itrace=e", "-C", "1"], ["--itrace=w", "--guest-only"]):
         run = ptvm("script", "-i", RECORDING, *options)
         equal((run.returncode, run.stdout, run.stderr), (0, "", ""))
