@@ -10,24 +10,19 @@
 #include "decode/base/cleanup.h"
 #include "decode/base/directory.h"
 
-enum { SUFFIX_BYTES = 16 };
-
 static const char *const files[] = { "kcore", "kallsyms", "modules", "guest.json" };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 int output_directory_make(const char *path, struct output_directory *ret, struct ptvm_error *error)
 {
-	size_t length = strlen(path);
+	int length;
 
 	memset(ret, 0, sizeof(*ret));
-	while (length > 1 && path[length - 1] == '/')
-		length--;
-	if (!length || length + SUFFIX_BYTES >= sizeof(ret->path) || (length == 1 && *path == '/'))
-		return ptvm_fail(error, PTVM_BAD_USAGE, "'%.100s' cannot be a directory to make",
-				 path);
-	memcpy(ret->path, path, length);
-	memcpy(ret->work, path, length);
+	length = directory_path(path, ret->path, error);
+	if (length < 0)
+		return length;
+	memcpy(ret->work, ret->path, (size_t)length);
 	(void)strcpy(ret->work + length, ".XXXXXX");
 	if (mkdtemp(ret->work))
 		return 0;
@@ -74,7 +69,7 @@ static int remove_copy(const char *path, struct ptvm_error *error)
 
 int output_directory_keep(struct output_directory *directory, struct ptvm_error *error)
 {
-	char old[sizeof(directory->path) + SUFFIX_BYTES];
+	char old[sizeof(directory->path) + DIRECTORY_SUFFIX_BYTES];
 	int r = 0;
 
 	(void)snprintf(old, sizeof(old), "%s.old", directory->path);

@@ -10,8 +10,6 @@
 #include "decode/base/cleanup.h"
 #include "decode/base/directory.h"
 
-enum { SUFFIX_BYTES = 8 };
-
 /*
  * What a recording consists of, ours or perf's, and what is in its directories. A kernel's
  * directory has another name until it is complete, and keeps it where the recorder was killed
@@ -147,9 +145,9 @@ static bool is_foreign(const char *path)
 	       lstat(join(path, "data", data), &about) && !is_recording(path);
 }
 
-static const char *old_name(const char *path, char old[PATH_MAX + SUFFIX_BYTES])
+static const char *old_name(const char *path, char old[PATH_MAX + DIRECTORY_SUFFIX_BYTES])
 {
-	(void)snprintf(old, PATH_MAX + SUFFIX_BYTES, "%s.old", path);
+	(void)snprintf(old, PATH_MAX + DIRECTORY_SUFFIX_BYTES, "%s.old", path);
 	return old;
 }
 
@@ -157,7 +155,7 @@ static const char *old_name(const char *path, char old[PATH_MAX + SUFFIX_BYTES])
 static int rename_to_old(struct recording_directory *directory, struct ptvm_error *error)
 {
 	const char *path = directory->path;
-	char old[PATH_MAX + SUFFIX_BYTES];
+	char old[PATH_MAX + DIRECTORY_SUFFIX_BYTES];
 	struct stat about;
 	int r;
 
@@ -174,7 +172,7 @@ static int rename_to_old(struct recording_directory *directory, struct ptvm_erro
 
 static void bring_back(const struct recording_directory *directory)
 {
-	char old[PATH_MAX + SUFFIX_BYTES];
+	char old[PATH_MAX + DIRECTORY_SUFFIX_BYTES];
 
 	if (directory->has_old)
 		(void)rename(old_name(directory->path, old), directory->path);
@@ -183,17 +181,10 @@ static void bring_back(const struct recording_directory *directory)
 int recording_directory_make(const char *path, struct recording_directory *ret,
 			     struct ptvm_error *error)
 {
-	size_t length = strlen(path);
-	int r;
+	int r = directory_path(path, ret->path, error);
 
-	while (length > 1 && path[length - 1] == '/')
-		length--;
-	if (!length || length + SUFFIX_BYTES >= sizeof(ret->path) ||
-	    (length == 1 && path[0] == '/'))
-		return ptvm_fail(error, PTVM_BAD_USAGE, "'%.100s' cannot be a directory to make",
-				 path);
-	memcpy(ret->path, path, length);
-	ret->path[length] = '\0';
+	if (r < 0)
+		return r;
 	ret->has_old = false;
 	r = rename_to_old(ret, error);
 	if (!r && mkdir(ret->path, 0700)) {

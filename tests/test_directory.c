@@ -21,6 +21,37 @@ static int set_up(void **state)
 	return 0;
 }
 
+static void assert_path(const char *path, const char *expected)
+{
+	char found[PATH_MAX];
+
+	assert_int_equal(directory_path(path, found, NULL), strlen(expected));
+	assert_string_equal(found, expected);
+}
+
+static void a_path_has_no_slashes_at_its_end(void **state)
+{
+	assert_path("a", "a");
+	assert_path("/a/b//", "/a/b");
+}
+
+static void a_path_has_a_name_and_room_for_a_suffix(void **state)
+{
+	static const char *const wrong[] = { "", "/", "//" };
+	struct ptvm_error error = { 0 };
+	char longest[PATH_MAX + 1], found[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(directory_path(wrong[i], found, NULL), -PTVM_BAD_USAGE);
+	memset(longest, 'x', sizeof(longest));
+	longest[PATH_MAX - DIRECTORY_SUFFIX_BYTES - 1] = '\0';
+	assert_path(longest, longest);
+	longest[PATH_MAX - DIRECTORY_SUFFIX_BYTES - 1] = 'x';
+	longest[PATH_MAX - DIRECTORY_SUFFIX_BYTES] = '\0';
+	assert_int_equal(directory_path(longest, found, &error), -PTVM_BAD_USAGE);
+	assert_non_null(strstr(error.message, "cannot be a directory to make"));
+}
+
 /* Can `name` of the tree be opened? */
 static bool opens(const char *name)
 {
@@ -86,6 +117,8 @@ static void what_is_no_directory_holds_nothing_else(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_path_has_no_slashes_at_its_end),
+		cmocka_unit_test(a_path_has_a_name_and_room_for_a_suffix),
 		IN_TREE(a_directory_is_opened_and_nothing_else),
 		IN_TREE(links_are_not_followed),
 		IN_TREE(two_names_are_every_directorys),

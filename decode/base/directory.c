@@ -5,6 +5,21 @@
 #include <string.h>
 #include <unistd.h>
 
+int directory_path(const char *path, char ret[PATH_MAX], struct ptvm_error *error)
+{
+	size_t length = strlen(path);
+
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	if (!length || length + DIRECTORY_SUFFIX_BYTES >= PATH_MAX ||
+	    (length == 1 && path[0] == '/'))
+		return ptvm_fail(error, PTVM_BAD_USAGE, "'%.100s' cannot be a directory to make",
+				 path);
+	memcpy(ret, path, length);
+	ret[length] = '\0';
+	return (int)length;
+}
+
 DIR *directory_open(int at, const char *name)
 {
 	const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

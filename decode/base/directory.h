@@ -3,8 +3,19 @@
 #pragma once
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "decode/base/error.h"
+
+enum { DIRECTORY_SUFFIX_BYTES = 16 }; /* room for what is added to the path of one */
+
+/**
+ * Take over the path of a directory to make, without slashes at its end.
+ * Returns its length, or -PTVM_BAD_USAGE: it is empty, the root, or too long to add a suffix.
+ */
+int directory_path(const char *path, char ret[PATH_MAX], struct ptvm_error *error);
 
 /**
  * Open a directory.
