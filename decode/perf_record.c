@@ -106,15 +106,6 @@ int perf_task_read(const struct perf_record *record, struct perf_task *ret)
 	return 0;
 }
 
-int perf_namespaces_read(const struct perf_record *record, int32_t *pid, int32_t *tid)
-{
-	if (!has(record, 16))
-		return -PTVM_BAD_INPUT;
-	*pid = s32_at(record, 0);
-	*tid = s32_at(record, 4);
-	return 0;
-}
-
 int perf_switch_read(const struct perf_record *record, struct perf_switch *ret)
 {
 	bool is_wide = record->type == PERF_SWITCH_CPU_WIDE;
@@ -130,7 +121,7 @@ int perf_switch_read(const struct perf_record *record, struct perf_switch *ret)
 	return 0;
 }
 
-int perf_itrace_start_read(const struct perf_record *record, int32_t *ret_pid, int32_t *ret_tid)
+int perf_thread_read(const struct perf_record *record, int32_t *ret_pid, int32_t *ret_tid)
 {
 	if (!has(record, 8))
 		return -PTVM_BAD_INPUT;

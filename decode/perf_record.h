@@ -98,12 +98,11 @@ int perf_mmap_read(const struct perf_record *record, struct perf_mmap *ret);
 int perf_comm_read(const struct perf_record *record, struct perf_comm *ret);
 /** Read a FORK or EXIT. */
 int perf_task_read(const struct perf_record *record, struct perf_task *ret);
-/** Read of a NAMESPACES the thread that has them. */
-int perf_namespaces_read(const struct perf_record *record, int32_t *pid, int32_t *tid);
 /** Read a SWITCH or SWITCH_CPU_WIDE. */
 int perf_switch_read(const struct perf_record *record, struct perf_switch *ret);
-/** Read the thread that ran when the trace began (ITRACE_START). */
-int perf_itrace_start_read(const struct perf_record *record, int32_t *ret_pid, int32_t *ret_tid);
+/** Read the thread that an ITRACE_START or a NAMESPACES is about: the one that ran when the trace
+ * began, or the one that has the namespaces. */
+int perf_thread_read(const struct perf_record *record, int32_t *ret_pid, int32_t *ret_tid);
 /** Read an AUX. */
 int perf_aux_read(const struct perf_record *record, struct perf_aux *ret);
 /** Read a LOST. */

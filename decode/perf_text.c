@@ -101,7 +101,7 @@ static void print_itrace_start(const struct perf_record *record, FILE *out)
 {
 	int32_t pid, tid;
 
-	if (!perf_itrace_start_read(record, &pid, &tid))
+	if (!perf_thread_read(record, &pid, &tid))
 		(void)fprintf(out, " pid: %u tid: %u", (uint32_t)pid, (uint32_t)tid);
 }
 

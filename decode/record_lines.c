@@ -56,7 +56,7 @@ static void thread_of(const struct perf_record *record, int32_t *pid, int32_t *t
 		*pid = task.pid;
 		*tid = task.tid;
 	} else if (record->type == PERF_NAMESPACES) {
-		(void)perf_namespaces_read(record, pid, tid);
+		(void)perf_thread_read(record, pid, tid);
 	}
 }
 

@@ -120,7 +120,7 @@ static int read_itrace_start(struct sideband *sideband, const struct perf_record
 {
 	struct switch_entry entry = { .time = record->time };
 
-	if (perf_itrace_start_read(record, &entry.pid, &entry.tid) < 0)
+	if (perf_thread_read(record, &entry.pid, &entry.tid) < 0)
 		return 0;
 	return add_switch(sideband, record->cpu, entry, false);
 }

@@ -205,7 +205,7 @@ static void counts_and_offsets_are_read_whole(void **state)
 	assert_int_equal(lost.count, body[1]);
 	assert_int_equal(perf_lost_samples_read(&record, &count), 0);
 	assert_int_equal(count, body[0]);
-	assert_int_equal(perf_itrace_start_read(&record, &pid, &tid), 0);
+	assert_int_equal(perf_thread_read(&record, &pid, &tid), 0);
 	assert_int_equal(pid, 0x22222222);
 	assert_int_equal(tid, 0x11111111);
 	record_drop(&record);
@@ -328,13 +328,6 @@ static int read_task(const struct perf_record *record)
 	return perf_task_read(record, &task);
 }
 
-static int read_namespaces(const struct perf_record *record)
-{
-	int32_t pid, tid;
-
-	return perf_namespaces_read(record, &pid, &tid);
-}
-
 static int read_switch(const struct perf_record *record)
 {
 	struct perf_switch change;
@@ -342,11 +335,11 @@ static int read_switch(const struct perf_record *record)
 	return perf_switch_read(record, &change);
 }
 
-static int read_itrace_start(const struct perf_record *record)
+static int read_thread(const struct perf_record *record)
 {
 	int32_t pid, tid;
 
-	return perf_itrace_start_read(record, &pid, &tid);
+	return perf_thread_read(record, &pid, &tid);
 }
 
 static int read_aux(const struct perf_record *record)
@@ -396,9 +389,9 @@ static const struct reader {
 	{ PERF_COMM, 8, true, read_comm },
 	{ PERF_FORK, 24, false, read_task },
 	{ PERF_EXIT, 24, false, read_task },
-	{ PERF_NAMESPACES, 16, false, read_namespaces },
+	{ PERF_NAMESPACES, 8, false, read_thread },
 	{ PERF_SWITCH_CPU_WIDE, 8, false, read_switch },
-	{ PERF_ITRACE_START, 8, false, read_itrace_start },
+	{ PERF_ITRACE_START, 8, false, read_thread },
 	{ PERF_AUX, 24, false, read_aux },
 	{ PERF_LOST, 16, false, read_lost },
 	{ PERF_LOST_SAMPLES, 8, false, read_lost_samples },
