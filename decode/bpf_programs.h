@@ -10,8 +10,9 @@
 struct bpf_function {
 	uint32_t program; /* its id, by which BPF_EVENT records name it */
 	uint64_t address;
-	struct bytes code;                                /* > 0 */
-	enum { BPF_TO_COME, BPF_LOADED, BPF_GONE } state; /* for the reader of the records */
+	struct bytes code; /* > 0 */
+	/* as of the BPF_EVENT records read so far; kept by their reader */
+	enum { BPF_TO_COME, BPF_LOADED, BPF_GONE } state;
 };
 
 /** Zero-initialise before use. Code is that of the section, which must outlive this. */

@@ -1,4 +1,4 @@
-/* Build ids: what tells one build of a program from any other. */
+/* Build ids: bytes in an ELF note that identify one build of a program. */
 #pragma once
 
 #include <stdbool.h>

@@ -6,9 +6,10 @@
 
 #include "decode/text.h"
 
-/* A mangled name may refer to its own parts, so that a few bytes can stand for any number of them,
- * and take any time: the demangler is left (longjmp) when its text becomes too long. That leaks
- * what it holds at that point; after a few such names the rest of a file is not demangled. */
+/* A mangled name can refer to its own parts, so that a few bytes may stand for a text of any
+ * length, which takes any time to write. When the text becomes too long the demangler is left by
+ * longjmp(). That leaks the memory that it holds at that point, so after a few such names the rest
+ * of a file is not demangled. */
 enum {
 	MOST_TEXT = 4096,
 	MOST_FAILURES = 16,

@@ -1,5 +1,5 @@
-/* Names of C++ and Rust symbols as their authors wrote them, by the demangler of the GNU toolchain,
- * as perf has it: without the parameters of functions. */
+/* Names of C++ and Rust symbols as in their source, by the GNU demangler (libiberty). As in perf,
+ * functions are shown without their parameters. */
 #pragma once
 
 #include "decode/symbols.h"

@@ -37,7 +37,7 @@ static bool has_build_id(const struct elf_file *file, const struct dso *dso)
 	return !build_id_compare(&file->build_id, &dso->build_id);
 }
 
-/* Whether these bytes are the file that was mapped, as far as anyone can know. */
+/* Whether these bytes are the file that was mapped. Without a build id nobody can tell. */
 static bool is_same(const char *path, struct bytes bytes, const struct dso *dso)
 {
 	struct elf_file file;

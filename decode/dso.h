@@ -13,7 +13,7 @@
 struct dso {
 	const char *name;         /* as perf prints it: the path, "[vdso]", "/tmp/perf-PID.map" */
 	struct build_id build_id; /* none: not known, nothing is checked */
-	bool is_anonymous;        /* no file: what was mapped is nowhere to be found */
+	bool is_anonymous;        /* memory without a file: its code is not in the recording */
 	atomic_bool is_loaded;
 	struct bytes file; /* empty: no code */
 	bool is_mapped;
@@ -23,8 +23,8 @@ struct dso {
 /** Where to look for files. */
 struct dso_places {
 	const char *symfs;        /* before every path */
-	bool keep_mangled;        /* show names of symbols as they are */
-	const char *build_id_dir; /* has .build-id/xx/yyyy/{elf,vdso,debug} */
+	bool keep_mangled;        /* show names of C++ and Rust symbols as they are in the file */
+	const char *build_id_dir; /* perf's cache: has .build-id/xx/yyyy/{elf,vdso,debug} */
 };
 
 /**

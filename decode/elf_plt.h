@@ -6,7 +6,7 @@
 
 /**
  * Append "NAME@plt" for every stub of .plt, by offset in the file. The stubs are in the order of
- * the relocations in .rela.plt, after one of another use.
+ * the relocations in .rela.plt; the first one calls the dynamic linker and has no relocation.
  * Returns 0 or -PTVM_NO_MEMORY.
  */
 int elf_plt_symbols(const struct elf_file *file, struct symbols *ret);

@@ -17,9 +17,9 @@ struct history {
 		struct history_item *items;
 		size_t count, room;
 	} list;
-	/* Made by history_finish(): the addresses cut at all starts and ends; cell i is
-	 * [borders[i], borders[i + 1]), and held[first[i]] to held[first[i + 1]] are the items
-	 * that cover it, by time. */
+	/* Made by history_finish(), which cuts the addresses into cells at all starts and ends of
+	 * items. Cell i is [borders[i], borders[i + 1]). The items that cover it, in order of time,
+	 * are held[k] for k in [first[i], first[i + 1]). */
 	uint64_t *borders;
 	uint32_t *first, *held;
 	size_t border_count;
@@ -27,13 +27,12 @@ struct history {
 
 enum { HISTORY_NONE = -1 };
 
-/** Pieces that items may be cut into by the borders of others: so many for each item, some more for
- * few items, and never more than the last. A recording may have very many histories, so that what
- * one may take depends on what was added to it. */
+/** How many pieces all items of a history may be cut into by the borders of others. A recording may
+ * have very many histories: what one may take is in proportion to what was added to it. */
 enum {
-	HISTORY_HELD_EACH = 256,
-	HISTORY_HELD_FREE = 64 << 10,
-	HISTORY_MAX_HELD = 16 << 20,
+	HISTORY_HELD_EACH = 256,      /* for each item, */
+	HISTORY_HELD_FREE = 64 << 10, /* in addition to these, */
+	HISTORY_MAX_HELD = 16 << 20,  /* but no more than this */
 };
 
 /** The answer, and where it holds: addresses [start, end), end 0 means 2^64; time [from, to). */
@@ -49,12 +48,12 @@ int history_add(struct history *history, uint64_t start, uint64_t end, uint64_t 
 
 /**
  * Build the tables, after the last item; again when more were added.
- * Items that overlap beyond that number of pieces are left out: `ret_dropped` says how many.
+ * Items beyond that number of pieces are left out: `ret_dropped` says how many.
  * Returns 0 or -PTVM_NO_MEMORY.
  */
 int history_finish(struct history *history, size_t *ret_dropped);
 
-/** What held `address` at `time`. O(log n). */
+/** The item that `address` is in at `time`. O(log n). */
 struct history_view history_find(const struct history *history, uint64_t address, uint64_t time);
 
 /** Free everything. */

@@ -20,7 +20,8 @@ struct image {
  */
 int image_add(struct image *image, uint64_t start, const uint8_t *data, uint64_t size);
 
-/** The bytes at `address` and, in `left`, how many follow without a gap; NULL where none. */
+/** The bytes at `address` and, in `left`, how many there are to the end of their piece; NULL where
+ * none are known. */
 const uint8_t *image_find(const struct image *image, uint64_t address, size_t *left);
 
 /** The piece that holds `address`, or NULL. O(log n). */

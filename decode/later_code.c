@@ -8,9 +8,9 @@
 #include "decode/base/vec.h"
 
 enum {
-	TOGETHER = 16, /* bytes: what is so close is one change */
-	REPLACED = 64, /* bytes: a change of so many is none that a kernel makes to its own code */
-	PAGE = 4096,   /* modules begin with one */
+	TOGETHER = 16, /* bytes: differences that are closer together count as one change */
+	REPLACED = 64, /* bytes: no patch of a kernel's own code is as long as this */
+	PAGE = 4096,   /* modules begin at one */
 };
 
 static int add_change(struct later_code *later, uint64_t address)
@@ -60,7 +60,7 @@ int later_code_add(struct later_code *later, uint64_t address, const uint8_t *be
 {
 	int r;
 
-	/* nor does any kernel have code where addresses end */
+	/* no kernel has code in the last page of all addresses */
 	if (!memcmp(before, after.data, after.size) || address > UINT64_MAX - after.size)
 		return 0;
 	r = image_add(&later->image, address, after.data, after.size);
@@ -83,8 +83,8 @@ struct owned_list {
 	size_t count, room;
 };
 
-/* The module whose code begins in a page, or goes on there. What is made up of programs that come
- * one by one is none. */
+/* The module whose code begins in a page, or goes on there. "[bpf]" and the like are not loaded as
+ * a whole: their programs come one by one. */
 static const char *module_of(const struct symbols *symbols, uint64_t page)
 {
 	size_t at = search_sorted(symbols->count, i, symbols->items[i].start < page);

@@ -1,6 +1,6 @@
-/* What a later copy of a kernel's memory has in places where an earlier one has other bytes. Either
- * single instructions were patched, or all was replaced, as where a module came to the place of
- * another one. */
+/* Where two copies of a kernel's memory differ, and what the later one has there. Either single
+ * instructions were patched, or all was replaced, for instance when a module was loaded where
+ * another one had been. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,14 +14,15 @@ struct later_range {
 	uint64_t start, end;
 	uint64_t since; /* ns of perf's clock: from then on it is that of the later copy;
 			 * UINT64_MAX: not known to have been at any time */
-	size_t first;   /* range that was replaced at the same time, its own index or a lower one */
+	size_t first;   /* index of the first range that was replaced at the same time: this one, or
+			 * one before it */
 };
 
-/** Which copy's code is in the ranges. */
+/** Which copy's code is taken for that of the ranges. */
 enum later_version {
-	LATER_SINCE, /* by their time */
-	LATER_NEVER,
-	LATER_ALWAYS,
+	LATER_SINCE,  /* the later one's from the range's `since` on */
+	LATER_NEVER,  /* the earlier one's, to try it out */
+	LATER_ALWAYS, /* the later one's, to try it out */
 };
 
 struct later_code {
@@ -29,16 +30,16 @@ struct later_code {
 	struct {
 		struct later_change {
 			uint64_t start, end;
-		} * items; /* that differ, by address; does not overlap */
+		} * items; /* bytes that differ, by address; they do not overlap */
 		size_t count, room;
 	} changes;
 	struct {
-		struct later_range *items; /* by address; does not overlap */
+		struct later_range *items; /* by address; they do not overlap */
 		size_t count, room;
 	} ranges;
 	enum later_version version;
-	/* Called with its context before a range's time or version is looked at; NULL: nobody has
-	 * to find out first. */
+	/* Called with its context before `since` of a range is used, to find it out; NULL: it is
+	 * known. */
 	void (*settle)(void *context);
 	void *settle_context;
 };
@@ -53,8 +54,8 @@ int later_code_add(struct later_code *later, uint64_t address, const uint8_t *be
 		   struct bytes after);
 
 /**
- * A module is loaded as a whole: have the ranges cut where another module of the later copy begins,
- * and those of one module be replaced at the same time. Once, when all pages are there.
+ * A module is loaded as a whole: cut the ranges where another module of the later copy begins, and
+ * give those of one module the same `first`. To be called once, when all pages have been added.
  *
  * @symbols  of the later copy's modules
  *
@@ -66,10 +67,11 @@ int later_code_group(struct later_code *later, const struct symbols *symbols);
  * in one of the ranges; no bytes otherwise. */
 struct bytes later_code_find(const struct later_code *later, uint64_t address, size_t size);
 
-/** The first range that ends behind `address`; NULL: none does. */
+/** The first range that ends behind `address`, which may be in it; NULL: there is none. */
 struct later_range *later_code_range(const struct later_code *later, uint64_t address);
 
-/** Since when a range has the later copy's code in the present version. */
+/** The time from which on a range has the later copy's code, by `version`: ns of perf's clock, 0
+ * for always, UINT64_MAX for never. */
 uint64_t later_code_since(const struct later_code *later, const struct later_range *range);
 
 /** Free the lists; accepts zeroes. */

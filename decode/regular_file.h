@@ -1,5 +1,5 @@
-/* A file that must be a regular one: its name may come from a recording, and merely opening a
- * device or a FIFO can have effects. */
+/* Opens a file only if it is a regular one. Its name may come from a recording, and merely opening
+ * a device or a FIFO can have effects. */
 #pragma once
 
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 /**
  * Open it for reading.
  *
- * @ret  what fstat(2) says of it
+ * @ret  its status, as fstat(2) gives it
  *
  * Returns a file descriptor, -PTVM_SYSTEM or -PTVM_BAD_INPUT (not a regular file).
  */

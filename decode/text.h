@@ -65,14 +65,14 @@ static inline void text_putc(struct text *text, char c)
 		text->data[text->size++] = c;
 }
 
-/** Make what was added since the text had `from` bytes, a name of others, fit for terminals. */
+/** Make safe to print what was added since the text had `from` bytes (printable.h). */
 static inline void text_printable(struct text *text, size_t from)
 {
 	if (text->size > from)
 		printable(text->data + from, text->size - from);
 }
 
-/** A name of others. */
+/** Append a name that is not ptvm's own, made safe to print. */
 static inline void text_name(struct text *text, const char *name)
 {
 	size_t from = text->size;
@@ -81,7 +81,7 @@ static inline void text_name(struct text *text, const char *name)
 	text_printable(text, from);
 }
 
-/** `string` right-aligned in `width` columns. */
+/** Append `string`, right-aligned in `width` columns. */
 static inline void text_right(struct text *text, const char *string, size_t width)
 {
 	size_t length = strlen(string);
@@ -91,7 +91,7 @@ static inline void text_right(struct text *text, const char *string, size_t widt
 	text_add(text, string, length);
 }
 
-/** `string` left-aligned in `width` columns. */
+/** Append `string`, left-aligned in `width` columns. */
 static inline void text_left(struct text *text, const char *string, size_t width)
 {
 	size_t length = strlen(string);
@@ -101,8 +101,8 @@ static inline void text_left(struct text *text, const char *string, size_t width
 		text_putc(text, ' ');
 }
 
-/** Room for `count` characters and the blanks before them that `width` wants; NULL without memory.
- */
+/** Append `fill` as often as it takes to have `width` columns with `count` characters behind it.
+ * Returns where these are to be written; NULL when memory is out. */
 static inline char *text_field(struct text *text, unsigned count, unsigned width, char fill)
 {
 	char *p;
@@ -116,7 +116,7 @@ static inline char *text_field(struct text *text, unsigned count, unsigned width
 	return p;
 }
 
-/** Hexadecimal without leading zeros, right-aligned in `width` columns. */
+/** Append a number in hexadecimal without leading zeros, right-aligned in `width` columns. */
 static inline void text_hex(struct text *text, uint64_t value, unsigned width)
 {
 	unsigned count = (67 - (unsigned)__builtin_clzll(value | 1)) / 4;
@@ -126,7 +126,7 @@ static inline void text_hex(struct text *text, uint64_t value, unsigned width)
 		p[count] = "0123456789abcdef"[value & 15];
 }
 
-/** Decimal, right-aligned in `width` columns, filled up with `fill`. */
+/** Append a number in decimal, right-aligned in `width` columns that are filled up with `fill`. */
 static inline void text_dec(struct text *text, uint64_t value, unsigned width, char fill)
 {
 	unsigned count = 1;

@@ -1,5 +1,5 @@
-/* A whole text file in memory, for files of /proc's formats (also those in /proc, which tell no
- * size beforehand). */
+/* Reads a whole text file into memory: one of /proc, or a copy of one. Files in /proc do not say
+ * how long they are. */
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Kernel text that changed while it was traced: TEXT_POKE records as patches over a copy of the
- * text. Knows bytes and times, not whose they are. */
+/* Kernel text that changed while it was traced: TEXT_POKE records, applied as patches to a copy of
+ * the text. */
 #pragma once
 
 #include "decode/history.h"

@@ -1,6 +1,6 @@
 /* One error convention for all of ptvm: functions return 0 or a useful count, or a negative
- * enum ptvm_err; those on the cold side also fill a struct ptvm_error with the story. For lack of
- * memory there is no story to tell: the code says it all. */
+ * enum ptvm_err. Those that are not called often also fill a struct ptvm_error with a message, but
+ * not when memory is out: -PTVM_NO_MEMORY says it all. */
 #pragma once
 
 #include <stddef.h>
@@ -26,9 +26,9 @@ struct ptvm_error {
 };
 
 /**
- * Record why a call failed; the first story told is kept.
+ * Record why a call failed. If `error` has a message already, that one is kept.
  *
- * @error   filled, or NULL when nobody listens
+ * @error   filled, or NULL when the caller does not want to know
  * @code    what to return
  * @format  printf format of the message: lower case, no period, names file and offset
  *
@@ -37,10 +37,11 @@ struct ptvm_error {
 int ptvm_fail(struct ptvm_error *error, enum ptvm_err code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/** Hand on what another call told in `why`, if anything. Returns `r`, which that call returned. */
+/** Record what another call recorded in `why`, if anything. Returns `r`, which that call returned.
+ */
 int ptvm_fail_as(struct ptvm_error *error, const struct ptvm_error *why, int r);
 
-/** The message of a call that failed; "out of memory" where it told nothing. */
+/** The message of a call that failed; "out of memory" where it recorded none. */
 const char *ptvm_error_text(const struct ptvm_error *error);
 
 /** As ptvm_fail() for a failed system call: appends strerror(errno) to the message. */

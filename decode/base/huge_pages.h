@@ -27,8 +27,8 @@ static inline void *huge_pages_alloc(size_t size)
 	return pages;
 }
 
-/** The same, zeroed by the kernel page by page where it is first used; for huge_pages_unmap().
- * NULL when memory is out. */
+/** As huge_pages_alloc(), but zeroed: by the kernel, each page when it is first used. For
+ * huge_pages_unmap(). NULL when memory is out. */
 static inline void *huge_pages_map(size_t size)
 {
 	size_t whole = huge_pages_size(size), more = whole + HUGE_PAGE, before;

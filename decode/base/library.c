@@ -4,8 +4,8 @@
 
 void *library_load(const char *file, const char *const *names, void **ret, size_t count)
 {
-	/* NODELETE: libraries that it needs may start threads, or leave code behind that runs at
-	 * exit. */
+	/* NODELETE: what it depends on may start threads or register functions to run at exit,
+	 * whose code must stay. */
 	void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 
 	for (size_t i = 0; library && i < count; i++) {

@@ -1,5 +1,5 @@
-/* Libraries that few runs need, loaded only then: with those that they need in turn, they take
- * longer to load than a short recording takes to decode. */
+/* Shared libraries that few runs need are loaded when they are needed. Loading one, with all that
+ * it depends on, takes longer than decoding a short recording. */
 #pragma once
 
 #include <stddef.h>
@@ -7,9 +7,10 @@
 /**
  * Load a library and find its functions.
  *
+ * @file   its name, as dlopen(3) takes it
  * @names  of `count` functions
- * @ret    where they are, in the same order
+ * @ret    their addresses, in the same order; not all are set on failure
  *
- * Returns what dlclose() takes, or NULL where it is not there or lacks a function.
+ * Returns a handle for dlclose(3), or NULL when the library is not installed or lacks a function.
  */
 void *library_load(const char *file, const char *const *names, void **ret, size_t count);

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Where reading began to fail: of consecutive pages only the first is kept. */
+/* The first page of each row of lost pages; those that follow on each other are kept once. */
 enum { PLACES = 256 };
 
 static atomic_uintptr_t places[PLACES], latest;
@@ -24,7 +24,8 @@ static void remember(uintptr_t page, uintptr_t page_size)
 		atomic_store(&places[slot], page);
 }
 
-/* Runs in the thread that reads, whose instruction is then executed again. */
+/* The handler. It runs in the thread that read the page, which then executes its instruction again.
+ */
 static void replace(int number, siginfo_t *info, void *context)
 {
 	const uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);

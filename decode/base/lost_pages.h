@@ -1,12 +1,14 @@
-/* Pages of mapped files that cannot be read, since the file was cut short after it was mapped, or
- * its disk fails. The kernel tells by SIGBUS, which would end the program: instead such a page is
- * one of zeroes from then on, which is damage like any other, and is told at the end. */
+/* Pages of mapped files that cannot be read, because the file was cut short after it was mapped or
+ * because its disk fails. The kernel then sends SIGBUS, which would end the program. Instead a page
+ * of zeroes takes the place of the lost one: damage like any other, which is reported at the end.
+ */
 #pragma once
 
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
 
-/** Survive them from now on, in all threads. Other faults of memory still end the program. */
+/** Install the handler that survives lost pages, for all threads. Other faults, such as accesses to
+ * memory that is not mapped, still end the program. */
 void lost_pages_survive(void);
 
 /**

@@ -39,9 +39,10 @@ static void wait_for(pid_t pid)
 		;
 }
 
-/* Interrupted: the pager still owns the terminal, so leave only after it, but not after other
- * children, which may wait for us. Threads that go on printing meanwhile find that nobody reads,
- * not a descriptor that is closed or became some other file. */
+/* Interrupted: the pager still has the terminal, so this program must not end before it. Other
+ * children are not waited for, as they may wait for us. Meanwhile other threads go on printing:
+ * they are given a pipe that nobody reads, rather than a closed descriptor, whose number could
+ * become that of some other file. */
 static void on_interrupt(int signal_number)
 {
 	int ends[2];

@@ -1,4 +1,4 @@
-/* What is written to standard output goes through a pager, as git does it. */
+/* Sends standard output through a pager, under the same conditions as git. */
 #pragma once
 
 #include <stdbool.h>

@@ -13,9 +13,10 @@ static bool is_control(const char *text, size_t left)
 	       (byte == 0xc2 && left > 1 && (unsigned char)text[1] < 0xa0 && text[1] < 0);
 }
 
-/* Are eight bytes all from 0x20 to 0x7e? Then the highest bit is set in none of them, neither less
- * 0x20 nor plus 1. A byte that borrows from the next one, or carries into it, has that bit set
- * itself. */
+/* Are eight bytes all from 0x20 to 0x7e? Then none of them has its highest bit set, nor does it
+ * get it when 0x20 is subtracted or 1 is added. The sums are of all eight at once: a byte that
+ * borrows from its neighbour or carries into it ends up with that bit set, and so fails the test
+ * whatever it does to the neighbour. */
 static bool are_plain(const char *text)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -25,7 +26,7 @@ static bool are_plain(const char *text)
 	return !((bytes | (bytes - 0x20 * ones) | (bytes + ones)) & 0x80 * ones);
 }
 
-/* How many bytes at the start are certainly no controls, nor part of one. */
+/* How many bytes at the start are certainly not part of a control character. */
 static size_t plain_length(const char *text, size_t size)
 {
 	size_t length = 0;

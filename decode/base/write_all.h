@@ -1,4 +1,4 @@
-/* Writes all of it, where write() may stop half way. */
+/* write(2) may stop half way; this does not. */
 #pragma once
 
 #include <errno.h>
