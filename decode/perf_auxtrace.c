@@ -13,8 +13,8 @@
 #include "decode/perf_event.h"
 #include "decode/pt_packet.h"
 
-/* Each queue takes some KB of memory, and to choose one takes a look at all: no more than Linux can
- * have CPUs (NR_CPUS_RANGE_END, arch/x86/Kconfig). */
+/* Each queue takes some KB of memory, and the next line of the output is found by a look at all of
+ * them: no more queues than Linux can have CPUs (NR_CPUS_RANGE_END, arch/x86/Kconfig). */
 enum { QUEUES_MAX = 8192, PADDING = 8 };
 
 static int add(struct perf_auxtrace *auxtrace, struct aux_piece piece)
@@ -88,9 +88,10 @@ static uint64_t padding(struct bytes bytes)
 }
 
 /*
- * How many bytes `next` repeats of the end of `before`; `ret_surplus` are the bytes at the end of
- * `before` that were padding. Every try begins at a PSB, and all tries together compare a few times
- * the bytes that are there: traces differ soon after a PSB, unless they are made up.
+ * How many bytes at the end of `before` are repeated at the start of `next`; `ret_surplus` are the
+ * bytes at the very end of `before` that turn out to be padding. The first PSB of `next` is tried
+ * at each PSB of `before`. Real traces differ soon after a PSB; made-up ones need not, so that all
+ * tries together may compare only a few times as many bytes as there are.
  */
 static uint64_t find_overlap(struct bytes before, struct bytes next, uint64_t *ret_surplus)
 {

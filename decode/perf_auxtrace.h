@@ -4,7 +4,7 @@
 #include "decode/perf_data.h"
 #include "decode/perf_walk.h"
 
-/** Trace as it came, before it is known what belongs together. */
+/** A buffer of trace as it came, not yet in its queue. */
 struct aux_piece {
 	struct aux_span span;
 	uint32_t index;
@@ -20,8 +20,8 @@ struct perf_auxtrace {
 	} pieces;
 };
 
-/** Take the trace of an AUXTRACE record. Returns 0, -PTVM_BAD_INPUT (no such queue can be) or
- * -PTVM_NO_MEMORY. */
+/** Take the trace of an AUXTRACE record. Returns 0, -PTVM_BAD_INPUT (more buffers than can be
+ * counted) or -PTVM_NO_MEMORY. */
 int perf_auxtrace_add(struct perf_auxtrace *auxtrace, const struct perf_item *item);
 
 /** Take the trace `aux` in a SAMPLE, when it has some. Errors as perf_auxtrace_add(). */
@@ -29,8 +29,9 @@ int perf_auxtrace_add_sample(struct perf_auxtrace *auxtrace, const struct perf_d
 			     const struct perf_record *record, struct bytes aux);
 
 /**
- * Make data->queues of all pieces: in order of arrival, overlaps of snapshots cut off, padding
- * between buffers left out, split where AUX records say that data was lost. Needs pt and records.
+ * Make data->queues of all pieces, in order of arrival: the overlaps of snapshots are cut off, the
+ * padding between buffers is left out, and spans end where AUX records say that data was lost.
+ * `data` needs its pt and records. More queues than a machine can have CPUs are left out.
  * Returns 0 or -PTVM_NO_MEMORY.
  */
 int perf_auxtrace_finish(struct perf_auxtrace *auxtrace, struct perf_data *data);

@@ -1,4 +1,4 @@
-/* What of a recording could not be read, in sentences: nothing is left out without a word. */
+/* Messages about what of a recording could not be read: nothing is left out silently. */
 #pragma once
 
 #include "decode/base/error.h"
@@ -7,14 +7,15 @@
 enum { PERF_DAMAGE_KINDS = 6 };
 
 /**
- * Tell of one kind of damage; when all is read that is wanted.
+ * Describe one kind of damage. To be called when everything wanted has been read.
  *
  * @kind   0 to PERF_DAMAGE_KINDS - 1
- * @error  gets the sentence, with the file's name
+ * @error  gets the message, with the file's name
  *
  * Returns 0 where there is none of this kind, else -PTVM_BAD_INPUT.
  */
 int perf_damage_check(const struct perf_data *data, unsigned kind, struct ptvm_error *error);
 
-/** Whether all pages of its files could be read so far. Returns 0 or -PTVM_BAD_INPUT. */
+/** Whether all pages of the recording's files could be read so far (lost_pages.h). Returns 0 or
+ * -PTVM_BAD_INPUT. */
 int perf_damage_check_pages(const struct perf_data *data, struct ptvm_error *error);

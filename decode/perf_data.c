@@ -79,7 +79,7 @@ static int read_header_feature(struct perf_data *data, struct bytes body)
 	return 0;
 }
 
-/* A first step for records that say something of the file itself. */
+/* The first step: take in the records that explain others, and trace. */
 static int read_item(struct perf_data *data, struct perf_auxtrace *auxtrace,
 		     const struct perf_item *item)
 {
@@ -105,7 +105,7 @@ static int read_item(struct perf_data *data, struct perf_auxtrace *auxtrace,
 	}
 }
 
-/* Others are read here, or tell only by their place in the file. */
+/* Whether anybody but this file asks for such records. */
 static bool is_listed(uint32_t type)
 {
 	return type != PERF_AUXTRACE && type != PERF_FINISHED_ROUND && type != PERF_COMPRESSED &&
@@ -246,8 +246,8 @@ static void prefetch_headers(const struct perf_data *data)
 		aux_pages_prefetch(&data->mapping, data->aux_index.items[i], HEADER);
 }
 
-/* Opening must not read the trace, which is nearly all of a file, except where buffers may repeat.
- */
+/* The trace is nearly all of a file, and must not be read to open it; only snapshots are, which may
+ * repeat each other. */
 static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
 {
 	int r;

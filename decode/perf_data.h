@@ -106,7 +106,7 @@ enum {
 /** Bits of the attr's flags. */
 enum { PERF_FLAG_SAMPLE_ID_ALL = 1 << 18 };
 
-/** What a sample id belongs to. */
+/** What a sample id, by which records name their event, stands for. */
 struct perf_id {
 	uint64_t id;
 	uint32_t event; /* index in events */
@@ -127,7 +127,7 @@ struct perf_record {
 
 /** A build id that the recording knows of a file. */
 struct perf_build_id {
-	uint16_t cpumode; /* 1 kernel, 2 user, 4 guest kernel, 5 guest user */
+	uint16_t cpumode; /* of `misc`, as in perf_record.h */
 	int32_t pid;      /* -1 host, 0 default guest, otherwise the machine */
 	struct build_id id;
 	const char *filename;
@@ -159,9 +159,9 @@ struct perf_data {
 	char *directory;   /* the recording's directory, NULL for a single file or a pipe */
 	char *file_path;   /* of the data file; "-" for a pipe */
 	struct bytes file; /* mapped (or spooled) whole; valid until perf_data_close() */
-	/* Of the file and, from the next page on, those that a recorder's threads wrote beside it,
-	 * one behind the other; empty where `file` is in memory. All `file_offset`s count from its
-	 * start: perf_data_place() tells the file. */
+	/* Of the file and, behind it, of those that the recorder's threads wrote beside it, each
+	 * from a page of its own on; empty where `file` is in memory. All `file_offset`s count from
+	 * the start of the mapping: perf_data_place() tells the file. */
 	struct bytes mapping;
 	struct {
 		struct perf_part {
@@ -204,12 +204,13 @@ struct perf_data {
 	} aux_index; /* offsets of AUXTRACE records */
 	struct perf_features features;
 	struct pt_config pt;
-	struct bytes auxtrace_info;         /* the first such record's body */
-	bool have_pt;                       /* an AUXTRACE_INFO of Intel PT was seen */
-	uint64_t bad_records, bad_features; /* that are damaged, and left out as far as they are */
-	uint64_t lost_records;    /* that the recorder could not write, by its own count */
-	uint64_t left_out_queues; /* of too many */
-	uint64_t skipped_bytes;   /* of the data section, past damage or cut off */
+	struct bytes auxtrace_info; /* the first such record's body */
+	bool have_pt;               /* that record is of Intel PT */
+	/* counts of what is not there, for perf_damage.h */
+	uint64_t bad_records, bad_features; /* damaged ones; what can be read of them is used */
+	uint64_t lost_records;    /* that the kernel or the recorder dropped, by LOST records */
+	uint64_t left_out_queues; /* because there are too many */
+	uint64_t skipped_bytes;   /* of the data section, because of damage */
 	uint64_t bad_offset;
 	const char *bad_reason; /* the first damage, at bad_offset; NULL when there is none */
 	struct arena arena;
@@ -230,17 +231,18 @@ int perf_data_open(const char *path, struct perf_data *ret, struct ptvm_error *e
 int perf_data_open_bytes(struct bytes file, struct perf_data *ret, struct ptvm_error *error);
 
 /**
- * Set what the trailer of a kernel's record says, or the fields of a sample, which also go to
- * `ret`. Records from the list have it set already.
+ * Read the trailer of a kernel's record, or the fields of a sample, into `ret`, and set the time,
+ * id, thread, CPU and machine of `record` by it. Records in `data->records` have these already.
  * Returns 0, or -PTVM_BAD_INPUT when the record is too short for its event; what is there is used.
  */
 int perf_data_explain(const struct perf_data *data, struct perf_record *record,
 		      struct perf_sample *ret);
 
-/** The file that has the byte at `*offset` of the mapping, and the byte's offset in it. */
+/** The path of the file that has the byte at `*offset` of the mapping; `*offset` becomes the byte's
+ * offset in that file. */
 const char *perf_data_place(const struct perf_data *data, uint64_t *offset);
 
-/** For a reader of all records in order: give back the pages behind each. */
+/** For a reader of all records in order, who gives back the pages behind each (aux_pages.h). */
 struct page_trail perf_data_trail(const struct perf_data *data);
 
 /** The vCPU that a host thread runs, by ID_INDEX; -1 unknown. */

@@ -16,8 +16,8 @@ struct dump {
 	const struct perf_dump_options *options;
 	FILE *out;
 	bool has_cpu, has_time, has_trailers; /* of any event */
-	/* Records with a time wait here until none before them can come. The end of a round says so
-	 * of all up to the last time of the round before. */
+	/* Records with a time wait here until no earlier one can come. At a FINISHED_ROUND this is
+	 * certain for all up to the last time of the round before (`flush_time`). */
 	struct {
 		struct perf_record *items;
 		size_t count, room;
@@ -50,7 +50,7 @@ static void print_row(const struct perf_record *record, unsigned offset, FILE *o
 	(void)fwrite(line, 1, (size_t)(p - line), out);
 }
 
-/* In a pipe perf counts from the first record. */
+/* The offset of a record as perf shows it: in a pipe it counts from the first record. */
 static uint64_t shown_offset(const struct dump *dump, const struct perf_record *record)
 {
 	uint64_t offset = record->file_offset;
@@ -148,7 +148,7 @@ static int end_round(struct dump *dump)
 	return r;
 }
 
-/* Records without a time were made by the recorder: what they say of a CPU means nothing. */
+/* Records without a time were made up by the recorder, and their CPU means nothing. */
 static bool is_wanted(const struct dump *dump, const struct perf_record *record)
 {
 	enum { AUXTRACE_CPU = 40 };

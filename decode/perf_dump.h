@@ -18,8 +18,8 @@ struct perf_dump_options {
 };
 
 /**
- * Print all of `data` in perf's order: records with a time when it is certain that none before them
- * can follow, the others as they come.
+ * Print all of `data` in perf's order: records with a time as soon as it is certain that no earlier
+ * one can follow, the others at once.
  *
  * Returns 0, -PTVM_SYSTEM (cannot write: the rest is left out) or -PTVM_NO_MEMORY.
  */

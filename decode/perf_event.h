@@ -1,4 +1,5 @@
-/* The events of a recording: attrs, their names, and the ids that records name them by. */
+/* The events of a recording: their attrs, their names, and the ids by which records refer to them.
+ */
 #pragma once
 
 #include "decode/perf_data.h"
@@ -16,10 +17,11 @@ int perf_event_add(struct perf_data *data, struct bytes attr, struct bytes ids);
 /** The size that the attr at the start of `attr` says it has; 0 when it cannot be one. */
 uint32_t perf_event_attr_size(struct bytes attr);
 
-/** Name the event that `id` belongs to, once perf_event_index_ids() is done; `name` is kept. */
+/** Name the event that `id` belongs to, after perf_event_index_ids(); `name` must live as long as
+ * `data`. */
 void perf_event_name(struct perf_data *data, uint64_t id, const char *name);
 
-/** The event, CPU and machine that an id of records stands for; NULL: unknown. */
+/** The event, queue and machine that an id stands for; NULL: unknown. */
 const struct perf_id *perf_event_find_id(const struct perf_data *data, uint64_t id);
 
 /** Build data->ids when all events and all of ID_INDEX are there. Returns 0 or -PTVM_NO_MEMORY. */

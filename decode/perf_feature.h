@@ -40,7 +40,7 @@ enum perf_feature {
 };
 
 /**
- * Read one feature's payload into `data`; those that nobody asks for are stepped over.
+ * Read one feature's payload into `data`; of features that nobody asks for it is only kept.
  * Returns 0, -PTVM_BAD_INPUT when it is damaged (what came before the damage is kept) or
  * -PTVM_NO_MEMORY.
  */

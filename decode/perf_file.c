@@ -66,8 +66,8 @@ static ssize_t read_all(int fd, uint8_t *bytes, size_t size)
 	return (ssize_t)used;
 }
 
-/* Read all of `from`, unless it does not begin as a recording: then it may never end. Returns a
- * descriptor of a file with its bytes. */
+/* Copy all of `from` to a temporary file, whose descriptor is returned. What does not begin as a
+ * recording is refused at once, as it may never end. */
 static int spool(int from, const char *path, struct ptvm_error *error)
 {
 	enum { STEP = 1 << 20 };
@@ -260,8 +260,8 @@ int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *e
 		return open_standard_input(ret, error);
 	if (set_paths(ret) < 0)
 		return -PTVM_NO_MEMORY;
-	/* The user may name a pipe. In a recording there is none: to open one may block, and to
-	 * open a device may have effects. */
+	/* The user may name a pipe, but a pipe inside of a recording's directory is none of its
+	 * own: opening it may block, and opening a device may have effects. */
 	if (ret->directory && !stat(ret->file_path, &status) && !S_ISREG(status.st_mode))
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a regular file", ret->file_path);
 	fd = open(ret->file_path, O_RDONLY | O_CLOEXEC);

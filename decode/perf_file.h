@@ -17,7 +17,8 @@ int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *e
  */
 int perf_file_default(const char **ret, struct ptvm_error *error);
 
-/** The header does not know of the other files in the directory: go on without them. */
+/** Go on without the other files in the directory: the header says that they are not part of the
+ * recording. */
 void perf_file_drop_parts(struct perf_data *data);
 
 /** Undo perf_file_open(), also a half-done one. */

@@ -33,7 +33,7 @@ static struct bytes section(const struct perf_data *data, uint64_t at)
 	return bytes_slice(data->file, offset, size);
 }
 
-/* Is the pair itself, or what it points to, not all there? */
+/* Whether the pair, or part of what it points to, lies beyond the end of the file. */
 static bool is_cut(const struct perf_data *data, uint64_t at, struct bytes payload)
 {
 	uint64_t size;
@@ -41,7 +41,8 @@ static bool is_cut(const struct perf_data *data, uint64_t at, struct bytes paylo
 	return !bytes_read(data->file, at + 8, 8, &size) || payload.size != size;
 }
 
-/* Attrs say their own size; `entry_size` is believed where one does not. */
+/* Each attr says its own size. Where that is impossible, `entry_size` of the header leads to the
+ * next. */
 static int read_attrs(struct perf_data *data, uint64_t entry_size)
 {
 	struct bytes attrs = section(data, ATTRS);

@@ -1,11 +1,16 @@
-/* The front of a recording: which form it has, where its parts lie, its events and features. */
+/* The header of a recording: file or pipe, where its sections are, its events and features. */
 #pragma once
 
 #include "decode/perf_data.h"
 
 /**
- * Whether a recording begins with these bytes, by its magic. @path names it in messages.
- * Returns 0, or -PTVM_BAD_INPUT with what is wrong.
+ * Check the magic at the start of a file or pipe.
+ *
+ * @start  its first bytes
+ * @path   its name, for messages
+ *
+ * Returns 0, or -PTVM_BAD_INPUT: it is too short, is not a recording, or is one of the other byte
+ * order or of a version that no perf with Intel PT wrote; the message says which.
  */
 int perf_header_check(struct bytes start, const char *path, struct ptvm_error *error);
 

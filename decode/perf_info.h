@@ -5,5 +5,5 @@
 
 #include "decode/perf_data.h"
 
-/** Print all of it, with a frame around. */
+/** Print the header between two lines of "# ========". */
 void perf_info_print(const struct perf_data *data, FILE *out);

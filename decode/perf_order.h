@@ -6,7 +6,7 @@
 #include "decode/perf_data.h"
 
 /**
- * Sort stably. Rings are written one after the other, so that records come in few long runs: the
- * runs are found and merged. Returns 0 or -PTVM_NO_MEMORY.
+ * Sort stably. The recorder writes one ring buffer after the other, so that records come in few
+ * long runs in order of time: these are found and merged. Returns 0 or -PTVM_NO_MEMORY.
  */
 int perf_order(struct perf_record *records, size_t count);

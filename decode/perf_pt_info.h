@@ -4,7 +4,7 @@
 #include "decode/perf_data.h"
 
 /**
- * Set pt, have_pt, is_timeless and the PT events of `data` from its auxtrace_info, events and
- * features, as much as is there. Old perf wrote fewer words; what they leave out stays unknown.
+ * Set pt, have_pt, is_timeless and the PT events of `data` by its auxtrace_info, events and
+ * features. Older versions of perf wrote fewer words; what these leave out stays unknown.
  */
 void perf_pt_info_read(struct perf_data *data);

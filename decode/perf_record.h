@@ -1,5 +1,5 @@
-/* What the records of a recording say, each type as a struct. Every read is bounded by the record:
- * strings end within it, arrays fit in it. Pointers go into the record and live as long. */
+/* What the records of a recording say: a struct for each type. All reads are bounded by the record:
+ * strings end in it, arrays fit in it. Pointers are to bytes of the record, and live as long. */
 #pragma once
 
 #include <stdbool.h>
@@ -49,14 +49,14 @@ struct perf_task {
 struct perf_switch {
 	bool is_out, is_preempt;
 	int32_t other_pid,
-		other_tid; /* CPU_WIDE: out, who comes next; in, who was before. else -1 */
+		other_tid; /* of CPU_WIDE: who comes next, or who was there before; else -1 */
 };
 
 /** Bits of an AUX record's flags. */
 enum {
 	PERF_AUX_TRUNCATED = 1, /* data was lost after it */
 	PERF_AUX_OVERWRITE = 2, /* snapshot */
-	PERF_AUX_PARTIAL = 4,   /* with holes: VMX root operation without trace */
+	PERF_AUX_PARTIAL = 4,   /* it has holes: tracing was off in VMX operation (kvm) */
 	PERF_AUX_COLLISION = 8,
 };
 
@@ -117,8 +117,8 @@ int perf_bpf_event_read(const struct perf_record *record, struct perf_bpf_event 
 int perf_text_poke_read(const struct perf_record *record, struct perf_text_poke *ret);
 
 /**
- * Entry `index` of a THREAD_MAP: the name may fill all 16 bytes of its field without a NUL, so
- * it is given as a copy. Returns 0, or -PTVM_END past the last entry.
+ * Read entry `index` of a THREAD_MAP. The name is a copy, as in the record it may fill its field of
+ * 16 bytes without a NUL. Returns 0, or -PTVM_END past the last entry.
  */
 int perf_thread_map_entry(const struct perf_record *record, uint64_t index, int32_t *ret_tid,
 			  char ret_name[17]);

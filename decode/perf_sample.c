@@ -1,7 +1,7 @@
-/* A SAMPLE is a row of fields, each there when its bit in sample_type is set, in the order of
- * perf_output_sample() of the kernel. The last one of interest, AUX, comes after all others, so all
- * are read or at least measured. The trailer of other records is a short row of its own with
- * IDENTIFIER last, so that the id can be found before the event is known. */
+/* A SAMPLE is a row of fields. Each is there if its bit in sample_type is set, in the order of
+ * perf_output_sample() (kernel/events/core.c). AUX comes after all others, so each of those has to
+ * be read, or at least stepped over by its size. The trailer of other records is a shorter row,
+ * with IDENTIFIER at its end, so that the id can be found before the event is known. */
 #include "decode/perf_sample.h"
 
 #include "decode/base/error.h"

@@ -5,7 +5,8 @@
 
 #include "decode/perf_data.h"
 
-/** Zero or -1 where the event does not record it. Pointers go into the record. */
+/** Fields that the event does not record are 0, or -1 where that is said. Bytes are the record's.
+ */
 struct perf_sample {
 	uint64_t ip, time, address, id, period;
 	int32_t pid, tid, cpu;  /* -1 unknown */
@@ -31,8 +32,8 @@ int perf_sample_read(const struct perf_event *event, struct bytes body, struct p
  */
 int perf_trailer_read(const struct perf_event *event, struct bytes body, struct perf_sample *ret);
 
-/** The sample id in a SAMPLE's `body`, of whose events `event` is any one; 0 where there is none.
- */
+/** The sample id in a SAMPLE's `body`; 0 where there is none. `event` is any of the recording's: it
+ * is at the same place for all of them. */
 uint64_t perf_sample_id(const struct perf_event *event, struct bytes body);
 
 /** As perf_sample_id() for a trailer. */

@@ -7,7 +7,8 @@
 
 #include "decode/base/error.h"
 
-/* Sideband packs about 3 to 30 times; what claims far more is meant to exhaust memory. */
+/* Records become 3 to 30 times smaller when they are compressed. Data that unpack to far more than
+ * that, beyond the first bytes, were made to exhaust memory. */
 enum { FREE_BYTES = 64 << 20, MOST_RATIO = 200, STEP = 128 << 10 };
 
 static int make_room(struct perf_unpack *unpack)

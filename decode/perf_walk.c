@@ -6,8 +6,10 @@
 /* Types from TYPE_END on are damage: no kernel or perf is anywhere near. */
 enum { HEADER = 8, AUXTRACE_SIZE = 48, TYPE_END = 256 };
 
-/* Behind damage, so many bytes are searched for so many good records in a row. */
-enum { SEARCH_BYTES = 64 << 20, ROW = 4 };
+enum {
+	SEARCH_BYTES = 64 << 20, /* to search behind damage */
+	ROW = 4,                 /* records that must follow on each other to be believed there */
+};
 
 /* Bytes to read ahead: twice as many each time, until the walk steps over trace. */
 enum { AHEAD_FIRST = 16 << 10, AHEAD_MOST = 1 << 20 };
@@ -80,7 +82,7 @@ static const char *header_fault(const struct perf_item *item, uint64_t left)
 	return NULL;
 }
 
-/* Whether the rest of the file may simply have been cut off inside this record. */
+/* Whether the file may just have been cut off in this record, without other damage. */
 static bool is_cut_off(const struct perf_item *item, uint64_t left)
 {
 	return item->size > left && item->type && item->type < TYPE_END;
@@ -113,9 +115,9 @@ static uint64_t payload_size(const struct perf_item *item)
 	return 0;
 }
 
-/* Do so many records follow each other from here on that it is no chance? This must not depend on
- * where the data end, nor on the index: a recording whose recorder was killed gets both later
- * (--repair), and must not be read otherwise then. */
+/* Whether ROW records follow on each other from here on, which is hardly by chance. The answer must
+ * not depend on the size of the data or on the index: a recording whose recorder was killed gets
+ * these later, by --repair, and must be read in the same way before and after. */
 static bool is_row(const struct perf_walk *walk, uint64_t position)
 {
 	struct perf_item item;
@@ -153,8 +155,8 @@ static bool resume(struct perf_walk *walk)
 	return next < walk->end;
 }
 
-/* A size that reaches past another buffer of the index is damaged; one that reaches past the end
- * may be, or the file was cut off. */
+/* A payload that reaches into the next record of the index has a damaged size. One that reaches
+ * past the end may have, too, or the file was cut off. */
 static void take_payload(struct perf_walk *walk, struct perf_item *item)
 {
 	uint64_t size = payload_size(item);
@@ -224,7 +226,8 @@ static bool next_outer(struct perf_walk *walk, struct perf_item *ret)
 	return !fault;
 }
 
-/* Go on in the next file; each is a compressed stream of its own. False when there is none. */
+/* Go on in the next file, whose compressed records are a stream of their own. False when there is
+ * none. */
 static bool next_part(struct perf_walk *walk)
 {
 	const struct perf_part *part;
@@ -238,7 +241,7 @@ static bool next_part(struct perf_walk *walk)
 	return true;
 }
 
-/* The next record that is not packed in another one; -PTVM_END after that of the last file. */
+/* The next record that is not inside of a compressed one; -PTVM_END after the last file's last. */
 static int next_in_files(struct perf_walk *walk, struct perf_item *ret)
 {
 	do {

@@ -1,5 +1,5 @@
-/* The records of a recording one after the other, as they lie in its files: past AUX bytes, into
- * compressed data, around damage. Knows what a header is, and nothing of what records say. */
+/* The records of a recording one after the other, as they lie in its files: over trace bytes,
+ * inside of compressed records, around damage. Knows the header of records, not what they say. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,11 +24,11 @@ struct perf_walk {
 	const struct perf_data *data;
 	struct arena *arena;    /* for what compressed records hold */
 	struct bytes all;       /* the file and, behind it, the others of its directory */
-	uint64_t position, end; /* of the one that is read */
+	uint64_t position, end; /* in `all`: the next record, and the end of the present file */
 	size_t next_part;       /* in data->parts */
 	size_t next_index;      /* in data->aux_index */
-	uint64_t ahead;         /* the kernel reads up to here into memory */
-	uint64_t ahead_step;    /* bytes by which that is moved on */
+	uint64_t ahead;         /* the kernel was asked to read up to here */
+	uint64_t ahead_step;    /* and by so many bytes further the last time */
 	struct perf_unpack unpack;
 	struct bytes inner; /* unpacked records not yet handed out */
 	uint64_t inner_offset;
@@ -41,8 +41,8 @@ struct perf_walk {
 void perf_walk_init(struct perf_walk *walk, const struct perf_data *data, struct arena *arena);
 
 /**
- * The next record. Where the file is damaged the walk goes on at the next AUXTRACE record that the
- * file's index names, and ends if there is none.
+ * The next record. Behind damage the walk goes on where several records in a row make sense, or at
+ * the next AUXTRACE record that the file's index names, and ends if there is neither.
  * Returns 0, -PTVM_END or -PTVM_NO_MEMORY.
  */
 int perf_walk_next(struct perf_walk *walk, struct perf_item *ret);
