@@ -1,4 +1,4 @@
-/* AUX records that say "lost" -> places in the queues. */
+/* Finds the places in the queues where AUX records say that trace was lost. */
 #pragma once
 
 #include "decode/perf_data.h"

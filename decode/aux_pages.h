@@ -1,5 +1,5 @@
-/* Gives pages of the mapped recording back to the kernel when they have been read: a trace is read
- * once, and must not stay in memory. */
+/* Gives pages of the mapped recording back to the kernel once they have been read. A trace is
+ * mostly read once, and may be larger than memory. */
 #pragma once
 
 #include <stdint.h>
@@ -29,11 +29,12 @@ void aux_pages_expect(const struct bytes *mapping, enum page_habit habit);
 /** Let the kernel begin to read a part of the mapping, as far as it has it. */
 void aux_pages_prefetch(const struct bytes *mapping, uint64_t offset, uint64_t size);
 
-/** A reader that goes through a file once from start to end, and seldom comes back. */
+/** Where a reader is who goes through a file from start to end, and seldom goes back. */
 struct page_trail {
 	const struct bytes *mapping;
 	const uint8_t *from; /* where pages may be in memory; NULL: from the start */
 };
 
-/** The reader is at `p`, in the mapping or not: once enough lies behind it, give that back. */
+/** The reader is at `p`, which need not be in the mapping. What lies behind it is given back, some
+ * megabytes at a time. */
 void page_trail_step(struct page_trail *trail, const uint8_t *p);

@@ -11,7 +11,7 @@ struct aux_span {
 	uint64_t size;       /* bytes, > 0 */
 	uint64_t position; /* of the first byte in the queue's stream; spans follow on each other */
 	uint64_t file_offset;
-	uint64_t trace_offset; /* in the kernel's count of AUX bytes; 0 unknown */
+	uint64_t trace_offset; /* of the first byte in all that the kernel traced; 0 unknown */
 	uint64_t reference;    /* TSC read by the recorder after this was traced; 0 unknown */
 	uint64_t stop_ns;      /* perf's clock when the last of it had been traced; 0 unknown */
 	/* Data was lost (AUX truncated) or the buffer stands alone (snapshot, sample) just before

@@ -119,7 +119,7 @@ static void grow(struct code *code, struct code_space *space)
 	space->mask = mask;
 }
 
-/* What build() gathers before it knows how much there is. */
+/* A block in the making, with room for the longest. */
 struct draft {
 	struct insn insns[BLOCK_MAX_INSNS];
 	uint64_t pushes[BLOCK_MAX_INSNS];
@@ -142,7 +142,8 @@ static void draft_begin(struct draft *draft, const struct code_space *space, uin
 	draft->view_ip = space->view_ip;
 }
 
-/* Bytes of one instruction; those that lie in two pieces of the image are put together. */
+/* The code from `ip` on, enough for one instruction: if that lies in two pieces of the image, a
+ * copy of both parts. */
 static int code_bytes(struct code *code, const struct code_space *space, uint64_t ip,
 		      uint64_t time_ns, struct code_view *ret)
 {
@@ -175,7 +176,7 @@ static int code_bytes(struct code *code, const struct code_space *space, uint64_
 	return 0;
 }
 
-/* Have the draft look at the code from `ip` on. */
+/* Set the draft's view of the code to begin at `ip`. */
 static int view_code(struct code *code, struct code_space *space, uint64_t ip, uint64_t time_ns,
 		     struct draft *draft)
 {
@@ -260,7 +261,7 @@ static enum block_end gather(struct code *code, struct code_space *space, uint64
 			}
 		}
 		*next = ip;
-		/* the other half of the address space is another space's */
+		/* kernel and user code are in different spaces */
 		if ((ip ^ insn->ip) >> 63)
 			break;
 	}
@@ -400,7 +401,7 @@ int code_add_site(struct code *code, const struct machine *machine, uint64_t ip)
 	return 0;
 }
 
-/* Have other bytes for an instruction. */
+/* Read an instruction again, from other bytes. */
 static bool patch_insn(struct code *code, struct insn *insn, const uint8_t *bytes, size_t size)
 {
 	uint8_t *copy = arena_alloc(&code->arena, INSN_MAX_SIZE);

@@ -38,8 +38,8 @@ struct block {
 	uint16_t push_count;
 	uint8_t end;  /* enum block_end */
 	bool timed;   /* from_ns, to_ns are limits */
-	bool patched; /* has a jump label that was found changed: nothing points to it */
-	bool astray;  /* begins inside of an instruction of a module: nor to this */
+	bool patched; /* has an instruction that was found patched: no block links to it */
+	bool astray;  /* begins inside of an instruction of a module: neither to this one */
 	const struct insn *insns;
 	const uint64_t *pushes; /* return addresses of the calls in it, in order */
 
@@ -47,8 +47,8 @@ struct block {
 	struct block *chain;                  /* in the cache's table */
 	struct block_text *lines, *addresses; /* block_text.h: prepared for printing */
 	struct code_space *space;
-	struct block *variants; /* up to an instruction that was found changed */
-	bool straight;          /* no direct jump or call is in it */
+	struct block *variants; /* the same up to an instruction that is another: block_variant() */
+	bool straight;          /* it has no direct jump or call */
 };
 
 /** Code of one address space in one mode: the kernel of a machine, or one of its processes. */
@@ -63,7 +63,7 @@ struct code_space {
 	uint64_t view_ip;
 };
 
-/** A jump label of a kernel that was found changed. */
+/** An instruction of a kernel that was found patched. */
 struct code_site {
 	const struct machine *machine;
 	uint64_t ip;
@@ -77,19 +77,20 @@ struct code {
 	struct stretch *stretches; /* stretch.h: what is remembered; NULL: nothing */
 	size_t slot_bytes;         /* of the tables of spaces, which are not in the arena */
 	size_t most_bytes;         /* of both, before all should be dropped */
-	uint64_t
-		switch_ip; /* the host's __switch_to, where a block begins in any case; 0 unknown */
+	/* The host's __switch_to, where a block always begins, as the process changes there; 0
+	 * unknown. */
+	uint64_t switch_ip;
 	struct {
 		struct code_site *items;
 		size_t count, room;
-	} sites; /* what contains one of them is `patched` */
+	} sites; /* blocks with one of them are `patched` */
 };
 
 /** Begin without any code. `machines` must outlive it. */
 void code_init(struct code *code, const struct machines *machines);
 void code_free(struct code *code);
 
-/** code_space_get() where it is not the last one; `pid` as it has it. */
+/** The part of code_space_get() for a space that was not asked for last. */
 struct code_space *code_space_find(struct code *code, struct machine *machine, int32_t pid,
 				   uint8_t bits);
 
@@ -108,7 +109,8 @@ static inline struct code_space *code_space_get(struct code *code, struct machin
 	return code_space_find(code, machine, pid, bits);
 }
 
-/** The block at `ip` as it was at `time_ns`; never without one but when memory is out (NULL). */
+/** The block at `ip` as it was at `time_ns`, which has no instructions where no code is known. NULL
+ * when memory is out. */
 struct block *block_get(struct code *code, struct code_space *space, uint64_t ip, uint64_t time_ns);
 
 /** From now on a kernel's blocks with the instruction at `ip` are `patched`. Returns 0 or
@@ -116,20 +118,23 @@ struct block *block_get(struct code *code, struct code_space *space, uint64_t ip
 int code_add_site(struct code *code, const struct machine *machine, uint64_t ip);
 
 /**
- * A block up to and with instruction `index`, which has other bytes (copied), up to INSN_MAX_SIZE
- * of 64-bit code. Lives as long as `block`. NULL when they are no instruction, or memory is out.
+ * The same block with other bytes for instruction `index`, with which it ends.
+ *
+ * @bytes  of one instruction of 64-bit code, `size` of them, at most INSN_MAX_SIZE; copied
+ *
+ * Lives as long as `block`. NULL when the bytes are no instruction, or memory is out.
  */
 struct block *block_variant(struct code *code, struct block *block, unsigned index,
 			    const uint8_t *bytes, size_t size);
 
-/** Where in a table the chain begins that an address is in. */
+/** The slot of a table whose chain an address is in. */
 static inline size_t block_slot(uint64_t ip, size_t mask)
 {
 	return (size_t)((ip * 0x9e3779b97f4a7c15) >> 32) & mask;
 }
 
-/** The block at `ip` if the space has one already that never changes and whose address is of the
- * same half as the space's; NULL otherwise. */
+/** The block at `ip` if the space has it already, its code never changes and is as copied; NULL
+ * otherwise. */
 static inline struct block *block_known(const struct code_space *space, uint64_t ip)
 {
 	struct block *block = space->slots[block_slot(ip, space->mask)];
@@ -139,8 +144,8 @@ static inline struct block *block_known(const struct code_space *space, uint64_t
 	return block && !block->timed && !block->patched && block->count ? block : NULL;
 }
 
-/** The block at `ip`, where a branch of this one that depends on data goes; NULL where
- * block_get() must look. */
+/** The block at `ip`, to which the return or indirect branch at the end of `block` goes; NULL where
+ * only block_get() can tell. */
 static inline struct block *block_follow(const struct block *block, uint64_t ip)
 {
 	struct block *last = block->successor[1];

@@ -1,6 +1,7 @@
-/* The fast path of pt_flow: the few kinds of packets that make up nearly all of a trace, read in
- * one loop whose state lives in registers, along blocks that have been linked by the clear path. It
- * leaves off in front of (or, with TNT bits left over, inside) the first packet that is not so. */
+/* The fast path of pt_flow. One loop, whose state lives in registers, takes the few kinds of
+ * packets that make up nearly all of a trace, as long as they lead along blocks that the clear path
+ * (flow_packet.c, flow_step.c) has linked. It stops in front of the first packet for which that
+ * does not hold, or, with TNT bits left over, within it. */
 #include "decode/flow_packet.h"
 #include "decode/stretch.h"
 
@@ -106,7 +107,7 @@ FAST bool run_stretch(struct fast *fast, const struct stretch *stretch)
 {
 	struct pt_flow *flow = fast->flow;
 
-	/* the greatest depth is reached on the way: addresses would fall out at the bottom */
+	/* at its greatest depth the stretch would push addresses out of the full stack */
 	if (flow->return_count + stretch->depth > RETURN_STACK)
 		return false;
 	for (unsigned i = 0; i < stretch->push_count; i++)
@@ -181,7 +182,7 @@ FAST bool take_tip(struct fast *fast, uint8_t byte)
 	return true;
 }
 
-/* What the loop has in registers, for others. */
+/* Write the state of the loop to the flow, for functions that work on that. */
 FAST void put_back(struct fast *fast)
 {
 	struct pt_flow *flow = fast->flow;
@@ -211,7 +212,7 @@ FAST bool read_ip_packet(struct fast *fast, uint8_t opcode, struct pt_packet *re
 	return true;
 }
 
-/* Tracing begins as the next thing. */
+/* If the next packet is a TIP.PGE, take it. */
 FAST void take_pge(struct fast *fast)
 {
 	struct pt_packet packet;
@@ -222,7 +223,7 @@ FAST void take_pge(struct fast *fast)
 		flow_take_pge(fast->run, &packet);
 }
 
-/* Tracing ends, and begins elsewhere as the next thing: there is a filter for code. */
+/* Tracing ends, and begins again with the next packet: that is what a filter of addresses does. */
 FAST bool take_pgd(struct fast *fast)
 {
 	struct pt_flow *flow = fast->flow;
@@ -331,7 +332,7 @@ bool flow_run_fast(struct flow_run *run, uint64_t until)
 		fast.limit = safe;
 	fast.until = place_of(&flow->cursor.window, until);
 	fast.block = flow->block;
-	/* a loop of its own for each */
+	/* the compiler makes a loop for each */
 	if (!flow->gaps_only)
 		run_loop(&fast, false);
 	else if (stretch_table(flow->where.code))

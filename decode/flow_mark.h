@@ -1,4 +1,4 @@
-/* Where a batch of a flow began: what was followed since can be taken back. Internal to the flow.
+/* The state of a flow and its batch at some point, to which they can go back. Internal to the flow.
  */
 #pragma once
 

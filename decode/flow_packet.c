@@ -2,7 +2,8 @@
 
 #include "decode/base/error.h"
 
-/* Where code is not looked at, an address in a packet is an instruction that ran. */
+/* With `quick`, code is not looked at: an instruction is known to have run if a packet tells its
+ * address. */
 static void say_ip(struct flow_run *run, uint64_t ip, bool leaves)
 {
 	struct pt_flow *flow = run->flow;
@@ -13,7 +14,7 @@ static void say_ip(struct flow_run *run, uint64_t ip, bool leaves)
 	flow->insns++;
 }
 
-/* A TIP, where code is not looked at to find its branch. */
+/* A TIP with `quick`: the branch that it belongs to is not looked for. */
 static void go_quickly(struct flow_run *run, uint64_t ip)
 {
 	flow_commit_context(run);
@@ -105,28 +106,29 @@ static void add_event(struct flow_run *run, const struct pt_packet *packet, bool
 	flow_add(run, FLOW_VALUE, packet->payload);
 }
 
-/* Control flow events that are a branch of their own: FUP, then TIP, as an interrupt is. Those of
- * instructions (iret, syscall) have a FUP and leave the branch to the instruction. */
+/* Whether a control flow event is a branch by itself, with a FUP and a TIP, as an interrupt is.
+ * Events of instructions, such as iret, have a FUP, and the instruction is the branch. Types are
+ * those of the SDM's section "Control Flow Event (CFE) Packet". */
 static bool is_branch_event(const struct pt_packet *packet)
 {
 	enum {
 		CFE_INTR = 1,
 		CFE_SMI = 3,
-		CFE_SHUTDOWN = 10,
-		CFE_VMEXIT = 8,
-		CFE_VMEXIT_INTR = 9,
 		CFE_SIPI = 5,
 		CFE_INIT = 6,
-		CFE_UINTR = 12
+		CFE_VMEXIT = 8,
+		CFE_VMEXIT_INTR = 9,
+		CFE_SHUTDOWN = 10,
+		CFE_UINTR = 12,
 	};
-	const unsigned branches = 1 << CFE_INTR | 1 << CFE_SMI | 1 << CFE_SHUTDOWN |
-				  1 << CFE_VMEXIT | 1 << CFE_VMEXIT_INTR | 1 << CFE_SIPI |
-				  1 << CFE_INIT | 1 << CFE_UINTR;
+	const unsigned branches = 1 << CFE_INTR | 1 << CFE_SMI | 1 << CFE_SIPI | 1 << CFE_INIT |
+				  1 << CFE_VMEXIT | 1 << CFE_VMEXIT_INTR | 1 << CFE_SHUTDOWN |
+				  1 << CFE_UINTR;
 
 	return packet->kind == PT_CFE && branches >> packet->payload & 1;
 }
 
-/* The flow is at the address that a FUP told: settle what the FUP was for. */
+/* The flow has reached the address that a FUP told: see what the FUP was for. */
 static void settle_fup(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
@@ -204,7 +206,7 @@ static void settle_psb(struct flow_run *run, const struct pt_psb_state *state)
 	flow->fup_event.kind = PT_BAD;
 }
 
-/* At a segment's first PSB the former segment has said all that leads to it. */
+/* At a segment's first PSB. What led to it is in the items of the former segment. */
 static void start_at_psb(struct flow_run *run, const struct pt_psb_state *state)
 {
 	struct pt_flow *flow = run->flow;
@@ -420,8 +422,8 @@ static int end_segment(struct pt_flow *flow)
 	return -PTVM_END;
 }
 
-/* The PSB at the end is read, too, for the address that it states. Other packets may reach into it
- * where there is damage before it. */
+/* Where the packets of a segment end. The PSB+ at the end is read, too, for the address that it
+ * states. Where there is damage before the PSB, another packet may reach into it. */
 static uint64_t end_of_packets(const struct pt_segment *segment)
 {
 	return segment->to_psb ? segment->to + PT_PSB_SIZE : segment->to;

@@ -177,7 +177,8 @@ static inline void emit_block(struct flow_run *run, struct block *block, unsigne
 	};
 }
 
-/* Go on at `ip`, which the block leads to; remember where that is in the block if it stays so. */
+/* Go on at `ip`, where `from` leads by its successor `way`; link the blocks if neither can change.
+ */
 static inline void go(struct flow_run *run, struct block *from, unsigned way, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
@@ -197,9 +198,10 @@ static inline void go(struct flow_run *run, struct block *from, unsigned way, ui
 		from->successor[way] = to;
 }
 
-/* Whether the flow has come back to a block without a packet in between: it would for ever. The
- * block to compare with is renewed at powers of two, so any cycle is found (Brent). No code goes on
- * for INSNS_MOST without one: what is taken for it is none. */
+/* Whether the flow has come back to a block without a packet in between, and so would go round for
+ * ever. The block to compare with is renewed at powers of two, so that a cycle of any length is
+ * found (Brent's algorithm). Nor does any real code run INSNS_MOST instructions without a packet:
+ * these are no code. */
 static bool is_idle_loop(struct pt_flow *flow)
 {
 	enum { INSNS_MOST = 32768, BLOCKS_MOST = INSNS_MOST / BLOCK_MAX_INSNS };
@@ -354,8 +356,8 @@ int flow_walk_to(struct flow_run *run, uint64_t ip)
 	return 0;
 }
 
-/* Pass what needs no packet, up to the block with the branch that does. A VM entry that a PIP does
- * not announce has failed. False: sync is lost. */
+/* Go on to the block that ends with a branch that needs a packet. False: sync is lost. A VM entry
+ * that was not announced by a PIP with NR set has failed, and the flow goes on behind it. */
 static bool reach_branch(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
@@ -403,8 +405,9 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	flow->block = NULL;
 }
 
-/* The instruction that ended tracing, in the middle of a block: by its target, else one that can
- * change what is traced. A far transfer at the end is likelier than those: it changes privilege. */
+/* How many instructions of a block ran if one of them ended tracing; 0 if none did. `ip`: where it
+ * went, then it is the branch that goes there; 0 unknown, then it is one that can change what is
+ * traced. A far transfer at the end is likelier than those, as it changes the privilege level. */
 static int find_end(const struct block *block, uint64_t ip)
 {
 	if (!ip && block->end == BLOCK_FAR)
@@ -418,8 +421,9 @@ static int find_end(const struct block *block, uint64_t ip)
 	return 0;
 }
 
-/* Can the branch at the end of a block have ended tracing by going to `ip`? A conditional one only
- * leaves what a filter lets be traced, and that address is then told, but for erratum SKL014. */
+/* Can the branch at the end of a block have ended tracing by going to `ip`? A conditional one can
+ * only do so by leaving the addresses that a filter selects. The packet then has its target, but
+ * for erratum SKL014. */
 static bool ends_tracing(const struct pt_flow *flow, const struct block *block, uint64_t ip)
 {
 	return block->end != BLOCK_CONDITIONAL || ip == block->target || ip == block->next ||

@@ -70,28 +70,28 @@ static inline uint32_t flow_enough_items(const struct flow_run *run)
  */
 bool flow_run_fast(struct flow_run *run, uint64_t until);
 
-/** Whether the memory of code is full, and no item has blocks of it: a single packet may lead
- * through more code than there is memory for. */
+/** Whether the memory for code is full and can be emptied now, since no item points to blocks. A
+ * single packet may lead through more code than fits. */
 static inline bool flow_should_forget_code(const struct pt_flow *flow)
 {
 	return flow->gaps_only && code_is_full(flow->where.code);
 }
 
-/** Whether packets and code were just at odds, or the code may be another: what to make of that is
- * settled before the next packet, as long as the batch can be taken back. */
+/** Whether packets and code have just disagreed, or the code may have been replaced. This is dealt
+ * with before the next packet, as long as the batch can be taken back. */
 static inline bool flow_is_in_doubt(const struct pt_flow *flow)
 {
 	return flow->disagrees || flow->replaced.doubt.name;
 }
 
-/** Whether the batch takes what one more packet may add. */
+/** Whether the batch has room for all items that one more packet may add. */
 static inline bool flow_has_room(const struct flow_run *run)
 {
 	return run->batch->count < run->batch->room - FLOW_MARGIN &&
 	       run->batch->context_count < FLOW_CONTEXTS - 4;
 }
 
-/** Say what time it is, if that has changed and the items that follow are about flow. */
+/** Append a FLOW_TIME if the time has changed, unless only gaps are asked for. */
 static inline void flow_tell_time(struct flow_run *run)
 {
 	const struct pt_flow *flow = run->flow;
@@ -101,7 +101,7 @@ static inline void flow_tell_time(struct flow_run *run)
 		flow_add_time(run);
 }
 
-/** Say what context holds from here on: the pending one becomes the present one. */
+/** The pending context becomes the present one; append a FLOW_CONTEXT if it differs. */
 void flow_commit_context(struct flow_run *run);
 
 /** Report a gap about `ip` (0 unknown) and lose sync. */
@@ -114,8 +114,8 @@ void flow_begin_at(struct flow_run *run, uint64_t ip);
 struct code_space *flow_space(struct pt_flow *flow, uint64_t ip);
 
 /**
- * Make sure that `block` is the one at `ip`, from the cache if need be. False where it is not
- * there: the code has to be read, or there is none.
+ * Set the flow's `block` to the one at its `ip`, if the cache has it. False otherwise: the code has
+ * to be read, or there is none.
  */
 bool flow_knows_block(struct pt_flow *flow);
 

@@ -1,6 +1,6 @@
 #include "decode/pt_clock.h"
 
-/* A ratio that is off from what CBR tells by more than this part, a quarter, was measured wrong. */
+/* A ratio that differs by more than a quarter from what the CBR says was measured wrong. */
 enum { RATIO_TOLERANCE = 4 };
 
 void pt_clock_init(struct pt_clock *clock, const struct pt_config *config)
@@ -133,15 +133,15 @@ void pt_clock_tsc(struct pt_clock *clock, const struct pt_tsc_group *group)
 		if (!raw && !is_plausible(clock, tsc) && clock->have_ctc && group->have_tma)
 			tsc = time_by_crystal(clock, group);
 		else if (!raw && is_too_late(clock, tsc))
-			return; /* damaged: nothing would ever be later */
+			return; /* damaged: time would stand still there */
 	}
 	move_to(clock, tsc);
 	clock->known = true;
 	set_anchor(clock, tsc, group);
 }
 
-/* MTC shows 8 bits of the crystal count; with a long period some of them lie above the 16 that
- * TMA shows, and are learned here. */
+/* MTC shows 8 bits of the crystal count, from bit mtc_shift on. If that is above 8, some of them
+ * lie beyond the 16 bits that TMA shows: the first MTC tells them. */
 static void learn_upper_bits(struct pt_clock *clock, uint8_t payload)
 {
 	unsigned shift = clock->config->mtc_shift;

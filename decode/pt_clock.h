@@ -36,14 +36,14 @@ struct pt_clock {
 	uint16_t ctc16; /* low bits of the crystal count at the last TMA or MTC edge */
 	uint8_t last_mtc;
 	uint8_t cbr;
-	uint64_t nominal;   /* what `ratio` would be by the CBR; 0 unknown */
+	uint64_t nominal;   /* what `ratio` should be by the CBR; 0 unknown */
 	uint64_t ctc_ticks; /* TSC ticks per crystal tick, if that is a whole number; or 0 */
 	bool known;         /* `now` is host time */
 	bool have_ctc;      /* anchor, ctc, last_mtc hold */
 	bool doubtful;      /* MTCs may have been lost since the anchor */
-	bool mtc_unseen;  /* no MTC since the TMA: its upper bits are still open (mtc_shift > 8) */
-	bool calibrating; /* mtc_cycles counts from an MTC edge */
-	uint64_t reference;   /* upper bound: TSC read by the recorder later; 0 none */
+	bool mtc_unseen;    /* no MTC since the TMA, which lacks some bits of it if mtc_shift > 8 */
+	bool calibrating;   /* mtc_cycles counts from an MTC edge */
+	uint64_t reference; /* upper bound: TSC read by the recorder later; 0 none */
 	uint64_t corrections; /* how often time was held back from running backwards */
 	uint64_t translated;  /* TSCs of guests that are not the host's */
 	struct pt_offsets offsets;
@@ -71,9 +71,9 @@ void pt_clock_doubt(struct pt_clock *clock);
 uint64_t pt_ctc_to_tsc(const struct pt_config *config, int64_t ctc);
 
 /**
- * A CYC packet with a count of any size: as pt_clock_cyc(), but nothing where time would be later
- * than `reference` or than 64 bits can hold. Such a packet is damaged, and no time would ever be
- * later.
+ * A CYC packet with a count of any size: as pt_clock_cyc(), unless time would become later than
+ * `reference` or than 64 bits can hold. Such a packet is damaged, and is ignored: time never runs
+ * backwards, so that it would stand still from there on.
  */
 void pt_clock_long_cyc(struct pt_clock *clock, uint64_t cycles);
 

@@ -12,7 +12,7 @@ enum { PT_EXEC_CS_L = 1, PT_EXEC_CS_D = 2, PT_EXEC_IF = 4 };
 struct pt_context {
 	bool nr;       /* VMX non-root: a guest runs */
 	bool in_tx;    /* in a transaction */
-	bool if_clear; /* interrupts are disabled (known with event trace only) */
+	bool if_clear; /* the interrupt flag is 0 (only known with event trace) */
 	uint8_t bits;  /* 16, 32 or 64: width of code */
 	uint64_t vmcs; /* payload of the VMCS packet; PT_NO_VMCS unknown or none */
 	uint64_t cr3;  /* 0 unknown */

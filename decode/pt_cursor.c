@@ -29,8 +29,9 @@ void pt_cursor_init(struct pt_cursor *cursor, const struct aux_queue *queue,
 	open_window(cursor, position);
 }
 
-/* Erratum SKZ84: on the Xeon Scalable line a guest's TMA is garbage with one byte more. The
- * reader refused it for its reserved bits; step over all of it. Models as libipt lists them. */
+/* Erratum SKZ84: on Xeon Scalable processors the TMA of a guest may be garbage, and one byte longer
+ * than a TMA is. pt_packet_read() refuses it for its reserved bits. These are the families and
+ * models that libipt lists. */
 static bool is_skz84(const struct pt_config *config)
 {
 	static const uint8_t models[] = { 0x55, 0x6a, 0x6c, 0x8f, 0xcf, 0xad, 0xae };
@@ -54,7 +55,7 @@ static bool skip_bad_tma(struct pt_cursor *cursor)
 	return true;
 }
 
-/* Has the cursor reached a loss that it has not told of yet? */
+/* Whether the cursor is at a loss of data that it has not reported yet. */
 static bool is_at_loss(const struct pt_cursor *cursor)
 {
 	return cursor->window.lost_after && cursor->p == cursor->window.limit;
@@ -126,7 +127,7 @@ int pt_cursor_next(struct pt_cursor *cursor, struct pt_packet *ret)
 	return 0;
 }
 
-/* Whether the next packet that is not a state report tells that packets are disabled now. */
+/* Whether a TIP.PGE comes before anything else that happens: packets are disabled now. */
 static bool is_pge_next(struct pt_cursor *cursor)
 {
 	enum { LOOK_AHEAD = 16 };
@@ -158,8 +159,8 @@ static bool is_pge_next(struct pt_cursor *cursor)
 	return packet.kind == PT_TIP_PGE;
 }
 
-/* Take in what a packet of a group states. False for a packet that is about something that happens
- * now: the PSBEND is missing. */
+/* Take in what a packet of a group states. False for one that cannot be in a group: the PSBEND is
+ * missing. */
 static bool note(struct pt_psb_state *state, const struct pt_packet *packet)
 {
 	switch (packet->kind) {

@@ -1,4 +1,4 @@
-/* Packet by packet through a queue's stream, over span ends; and PSB+ groups as one thing. */
+/* Reads the packets of a queue one by one, across the ends of spans, and a PSB+ group at once. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,13 +39,13 @@ void pt_cursor_seek(struct pt_cursor *cursor, uint64_t position);
  */
 int pt_cursor_next(struct pt_cursor *cursor, struct pt_packet *ret);
 
-/** The IP of an IP packet just read, by and into the last IP. */
+/** The IP of an IP packet that was just read, decompressed by the last IP, which it becomes. */
 static inline uint64_t pt_cursor_ip(struct pt_cursor *cursor, const struct pt_packet *packet)
 {
 	return pt_ip_update(&cursor->last_ip, packet->count, packet->payload);
 }
 
-/** What a PSB+ group states; a state report, nothing in it happens now. */
+/** What a PSB+ group states. It reports the state of the processor; nothing of it happens now. */
 struct pt_psb_state {
 	uint64_t position;     /* of the PSB in the stream */
 	uint64_t tsc_position; /* of the TSC packet */
@@ -54,17 +54,18 @@ struct pt_psb_state {
 	uint8_t exec; /* payload of MODE.Exec */
 	uint8_t cbr;
 	uint64_t cr3, vmcs, ip;
-	struct pt_tsc_group tsc; /* `guest` and `vmcs` are for the reader's caller to settle */
+	struct pt_tsc_group tsc; /* but for `guest` and `vmcs`, which the caller knows */
 };
 
 /**
  * Read a PSB+ group; the PSB itself has just been read.
  *
- * An IP is not stated where packets turn out to be disabled: with erratum BDM70 a FUP is there
- * nevertheless and a TIP.PGE follows the group.
- * Returns 0, or as pt_cursor_next(); also -PTVM_BAD_PACKET for a packet that may not be in a group.
+ * `have_ip` is false where packets are disabled. With erratum BDM70 the group has a FUP all the
+ * same; then a TIP.PGE follows it. Returns 0, or as pt_cursor_next(); also -PTVM_BAD_PACKET for a
+ * packet that may not be in a group.
  */
 int pt_cursor_psb(struct pt_cursor *cursor, struct pt_psb_state *ret);
 
-/** After a TSC packet outside of PSB+: its TMA, if it has one (it is then stepped over). */
+/** After a TSC packet outside of PSB+: read its TMA into `group` if there is one. It is stepped
+ * over if it comes right behind the TSC. */
 void pt_cursor_tma(struct pt_cursor *cursor, struct pt_tsc_group *group);

@@ -2,7 +2,7 @@
 
 enum { OUT_BYTES = 64 << 10, LINE_BYTES = 256 };
 
-/* With the length of each: to copy 16 bytes and keep some is faster than to count them. */
+/* With its length: to copy 15 bytes always and count some of them is faster than strlen(). */
 struct name {
 	char text[15];
 	uint8_t size;
@@ -29,7 +29,7 @@ static const struct name names[PT_PACKET_KINDS] = {
 };
 #undef NAME
 
-/* Inlined, so that the lengths of literals are known. */
+/* Inlined, so that the compiler knows the lengths of string literals. */
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE void add_hex(struct text *text, const char *before, uint64_t value)

@@ -11,7 +11,7 @@
 void pt_packet_text(struct text *text, const struct pt_packet *packet);
 
 /**
- * Print the packets of a buffer, a line each with offset and bytes; what is none as "Bad packet!".
- * The first line's offset is `from`.
+ * Print the packets of a buffer, a line each with offset and bytes. Bytes that are no packet have a
+ * line each with "Bad packet!". The first line's offset is `from`.
  */
 void pt_dump(const uint8_t *data, uint64_t size, uint64_t from, FILE *out);

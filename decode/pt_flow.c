@@ -63,8 +63,8 @@ static void start(struct flow_run *run)
 		flow_gap(run, GAP_LOST, 0);
 }
 
-/* Whether the batch ends here. What it has cannot be taken back later, so that this is where an
- * address was just told, not between a wrong turn and the packet that shows it. */
+/* Whether the batch ends here. What is in it cannot be taken back later. So it does not end between
+ * a wrong turn and the packet that shows it, but where a packet has just told an address. */
 static bool is_enough(const struct flow_run *run, uint64_t until, uint32_t addresses)
 {
 	if (run->flow->addresses == addresses || run->flow->tnt_count)
@@ -73,7 +73,7 @@ static bool is_enough(const struct flow_run *run, uint64_t until, uint32_t addre
 	       pt_cursor_position(&run->flow->cursor) >= until;
 }
 
-/* Only the flow and its mark have blocks; they are looked up anew. */
+/* Only the flow and its mark point to blocks, which will be looked up again. */
 static void forget_code(struct pt_flow *flow, struct flow_mark *mark)
 {
 	flow->block = mark->flow.block = NULL;

@@ -20,7 +20,8 @@ enum flow_kind {
 	 * end was taken. */
 	FLOW_BLOCK,
 	FLOW_TO,    /* `value`: the former block's last branch (indirect, return, far) went there */
-	FLOW_ASYNC, /* `value`: an interrupt, exception or VM exit went there from where we were */
+	FLOW_ASYNC, /* `value`: an interrupt, exception or VM exit went there from where the flow
+		       was */
 	FLOW_BEGIN, /* `value`: tracing begins there (or is in sync again) */
 	FLOW_END,   /* tracing ends with the former block's last branch; `value`: its target, 0
 		       unknown */
@@ -38,7 +39,8 @@ enum flow_kind {
 	FLOW_VALUE,
 	FLOW_IP,   /* `value`: an instruction that ran, of which no block is known (`quick`);
 		    * FLOW_TAKEN: the FLOW_ASYNC or FLOW_END_ASYNC that follows is from there */
-	FLOW_HERE, /* `value`: where we are as the segment begins, in the midst of the flow */
+	FLOW_HERE, /* `value`: where the flow is as the segment begins; it goes on from the former
+		      one */
 };
 
 enum { FLOW_TAKEN = 1 };
@@ -165,26 +167,27 @@ struct pt_flow {
 	uint64_t told_time, told_cycles, cycles;
 	uint64_t insns;          /* that ran so far */
 	uint32_t addresses;      /* told by packets so far */
-	uint32_t returns_met;    /* of calls that were followed, so far; of a trial */
-	uint64_t told_ip;        /* the last of them before the present packet */
+	uint32_t returns_met;    /* compressed returns to a call that was followed, so far */
+	uint64_t told_ip;        /* last IP before the present packet */
 	uint32_t gaps;           /* so far */
-	struct block *gap_block; /* where the last was, not all of which ran; for the moment only */
-	uint32_t patch_watched, patch_visits; /* so often were patches from this one on met, */
-	uint32_t patch_visited;               /* at another count of addresses than this each */
-	uint32_t odd_branches;                /* of a trial: those that programs seldom make */
-	/* 1: no code is looked at, what packets have no address of is left out; 2: nothing but
-	 * what PSB+ groups state */
+	struct block *gap_block; /* that the last gap was in; only valid until code is forgotten */
+	/* How often a patch was met whose index is at least `patch_watched`; visits with the same
+	 * count of `addresses`, the last of which is `patch_visited`, are one. */
+	uint32_t patch_watched, patch_visits, patch_visited;
+	uint32_t odd_branches; /* of a trial: branches that programs seldom make */
+	/* --itrace=q: 1: code is not looked at, only addresses in packets are told; 2: only what
+	 * PSB+ groups state */
 	uint8_t quick;
-	bool gaps_only;    /* nobody asks for blocks and times: items are about gaps and events */
-	bool at_fup;       /* a FUP said where an event happened that a TIP is to follow */
-	bool fup_is_plain; /* the next FUP belongs to an event that changes no flow */
-	bool aborting;     /* ... or to an abort */
+	bool gaps_only;    /* no items about blocks and times are wanted, only about gaps */
+	bool at_fup;       /* a FUP said where an event happened; its TIP or TIP.PGD comes next */
+	bool fup_is_plain; /* the next FUP belongs to an event that does not change the flow */
+	bool aborting;     /* the next FUP belongs to the abort of a transaction */
 	bool overflowed;   /* between OVF and the packet that says where */
 	uint64_t returns[RETURN_STACK];
 	uint32_t return_top, return_count;
-	bool is_informed;           /* it has the inferred patches */
-	bool disagrees;             /* packets and code, just now */
-	bool is_trial;              /* of jump labels: blocks are looked at each time */
+	bool is_informed;           /* `patches` has what patch_inference found */
+	bool disagrees;             /* packets and code disagree at the present packet */
+	bool is_trial;              /* patches are tried out: links between blocks are not used */
 	struct pt_packet fup_event; /* the event that the next FUP belongs to; kind PT_BAD: none */
 	struct replaced_modules replaced;
 	struct flow_patches patches;

@@ -16,10 +16,10 @@ struct learner {
 	size_t count;
 	const struct pt_config *config;
 	const struct bytes *mapping;
-	bool *used_up;            /* for each queue: it was walked and has no more to tell */
-	size_t searched;          /* queues without a PSB+ of the host, */
-	bool have_host;           /* and whether there is one in the next, */
-	struct pt_psb_state host; /* which is this */
+	bool *used_up;   /* for each queue: it was walked, and has no more to tell */
+	size_t searched; /* so many of the first queues have no TSC and TMA of the host */
+	bool have_host;  /* `host` is a PSB+ that has them */
+	struct pt_psb_state host;
 };
 
 static bool read_psb(const struct aux_queue *queue, const struct pt_config *config,
@@ -92,7 +92,8 @@ static bool find_host_tsc(struct learner *learner)
 	return learner->have_host;
 }
 
-/* The offset by the time when tracing stopped: walk to the end of a span in guest time. */
+/* The offset by the time when tracing stopped, which is known in host time: walk to the end of that
+ * span in guest time. */
 static bool learn_by_stop(const struct aux_queue *queue, const struct pt_config *config,
 			  uint64_t *ret)
 {
@@ -113,8 +114,8 @@ static bool learn_by_stop(const struct aux_queue *queue, const struct pt_config 
 	return walk.clock.known;
 }
 
-/* Of the host times that the crystal count allows at this PSB+, the one that makes the offset
- * nearest to what is known roughly. */
+/* The crystal count of a guest's PSB+ leaves several host times for it, 65536 crystal ticks apart.
+ * Returns the offset by the one that comes nearest to what is known roughly. */
 static uint64_t refine(const struct pt_psb_state *guest, const struct pt_psb_state *host,
 		       const struct pt_config *config, uint64_t rough)
 {

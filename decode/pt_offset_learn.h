@@ -1,4 +1,5 @@
-/* TSC offsets that decoding must know before it begins: of guests that run where a queue starts. */
+/* TSC offsets that must be known before decoding begins: those of guests that run where a queue
+ * begins. */
 #pragma once
 
 #include <stddef.h>
@@ -11,11 +12,11 @@
 /**
  * Learn the offset of each VMCS in which a queue begins, reading no further than that takes.
  *
- * Where some queue shows host and guest TSC on one crystal count, the difference is exact. Where
- * none does (a snapshot of a guest that hardly ever left), the end of the trace, dated by the
- * kernel's AUX record, gives the offset to some microseconds; and as the crystal is common to all
- * CPUs, a host TSC of any queue makes that exact too. Each queue is read once, however many need
- * it.
+ * Where a queue has TSC packets of host and guest with crystal counts (TMA), the difference is
+ * exact. Where none has, as in a snapshot of a guest that hardly ever exits, the kernel's AUX
+ * record tells when the trace ended, which gives the offset to some microseconds. Since all CPUs
+ * have the same crystal, a TSC of the host in any queue makes that exact, too. Each queue is read
+ * once, however many need it.
  *
  * @mapping  of the trace, whose pages are given back; empty where it is in memory
  *

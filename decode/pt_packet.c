@@ -3,11 +3,11 @@
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
 
-/* How one opcode is laid out: all of its bytes, its kind, and what reads the payload. */
+/* How the packet with one opcode is laid out. */
 struct opcode {
-	uint8_t size; /* 0: not an opcode */
-	uint8_t kind;
-	bool flag;
+	uint8_t size; /* of the whole packet, in bytes; 0: not an opcode */
+	uint8_t kind; /* enum pt_packet_kind */
+	bool flag;    /* as in struct pt_packet */
 	bool (*payload)(const uint8_t *data, struct pt_packet *packet); /* false: reserved bits */
 };
 
@@ -41,7 +41,7 @@ static bool read_tsc(const uint8_t *data, struct pt_packet *packet)
 	return true;
 }
 
-/* Reserved bits set are how erratum SKZ84's corrupted TMA shows itself. */
+/* Reserved bits that are set give away a TMA corrupted by erratum SKZ84 (pt_cursor.c). */
 static bool read_tma(const uint8_t *data, struct pt_packet *packet)
 {
 	packet->payload = load_le(data + 2, 2);
@@ -185,7 +185,7 @@ static int read_short_tnt(uint8_t byte, struct pt_packet *ret)
 	return 0;
 }
 
-/* The count is cut at 64 bits; more continuation bytes than that carry are no count. */
+/* A count is no longer than 64 bits: more continuation bytes than those take are damage. */
 static int read_cyc(const uint8_t *data, size_t size, struct pt_packet *ret)
 {
 	uint64_t cycles = data[0] >> 3;
@@ -231,7 +231,7 @@ static int read_bip(unsigned item_size, const uint8_t *data, size_t size, struct
 	return 0;
 }
 
-/* Newer than most documents: byte 1 says what follows (libipt 2.2's description). */
+/* Not in most versions of the SDM: byte 1 says what follows (as libipt 2.2 has it). */
 static int read_trig(const uint8_t *data, size_t size, struct pt_packet *ret)
 {
 	unsigned used = 3;

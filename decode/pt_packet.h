@@ -45,11 +45,12 @@ enum pt_packet_kind {
 };
 
 enum {
-	PT_PACKET_MAX = 16, /* bytes: PSB is the longest, a CYC is cut at 15 */
+	PT_PACKET_MAX = 16, /* bytes: a PSB; the longest CYC that counts in 64 bits has 10 */
 	PT_PSB_SIZE = 16,
 };
 
-/** Items between BBP and BEP share first bytes with short TNT: the reader must be told. */
+/** BIP packets, between BBP and BEP, have the first bytes of short TNT packets: what a byte means
+ * there depends on the BBP before. */
 enum pt_block_context { PT_NO_BLOCK = 0, PT_BLOCK_4 = 4, PT_BLOCK_8 = 8 };
 
 struct pt_packet {

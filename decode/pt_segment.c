@@ -15,7 +15,7 @@ static void set_reference(struct pt_clock *clock, const struct aux_queue *queue,
 void pt_segment_feed_cycles(struct pt_clock *clock, const struct aux_queue *queue,
 			    uint64_t position, uint64_t cycles)
 {
-	enum { LONG = 1 << 20 }; /* seldom in a row: worth a closer look */
+	enum { LONG = 1 << 20 }; /* cycles: so rare that a closer look costs nothing */
 
 	if (cycles < LONG) {
 		pt_clock_cyc(clock, cycles);
@@ -145,7 +145,7 @@ static void take_packet(struct pt_walk *walk, const struct pt_packet *packet)
 	}
 }
 
-/* How many of the first of 8 bytes are PADs and short TNTs: even, and not 2. */
+/* How many bytes, from the first of 8 on, are PADs or short TNTs: even numbers other than 2. */
 static unsigned tnt_run(uint64_t bytes)
 {
 	const uint64_t ones = 0x0101010101010101, twos = bytes ^ 2 * ones;
@@ -155,8 +155,8 @@ static unsigned tnt_run(uint64_t bytes)
 	return others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
 }
 
-/* Pass the packets that make up nearly all of a trace: those of the flow say nothing here, cycles
- * are added up. */
+/* Take the packets that make up nearly all of a trace in one loop: those of the flow are stepped
+ * over, cycles are added up. */
 static void skip_flow(struct pt_walk *walk)
 {
 	const uint8_t *p = walk->cursor.p, *limit = walk->cursor.window.limit;
@@ -204,8 +204,9 @@ static void lose(struct pt_walk *walk, uint64_t to, struct pt_segment *ret)
 	cut(walk, to, pt_cursor_position(cursor), true, ret);
 }
 
-/* The open segment is to end at the next PSB from here on. Past a point of the grid it does not
- * matter where cuts were before, so that a walk can begin there. */
+/* The open segment is to end at the first PSB from here on. This is never behind the next point of
+ * the grid: from there on the cuts do not depend on those before, so that a walk can begin there.
+ */
 static uint64_t next_cut(const struct pt_walk *walk)
 {
 	uint64_t from = walk->segment.from, least = walk->min_size ? walk->min_size : 1;
@@ -215,7 +216,8 @@ static uint64_t next_cut(const struct pt_walk *walk)
 	return end < next ? end : next;
 }
 
-/* Is it certain that no MODE.Exec in these bytes tells of another mode? */
+/* Whether it is certain that these bytes have no MODE.Exec of another mode. Bytes that only look
+ * like one count as one. */
 static bool keeps_mode(const uint8_t *p, const uint8_t *end, uint8_t bits)
 {
 	while (p < end && (p = memchr(p, PT_MODE_BYTE, (size_t)(end - p))) && ++p < end)
@@ -224,8 +226,8 @@ static bool keeps_mode(const uint8_t *p, const uint8_t *end, uint8_t bits)
 	return true;
 }
 
-/* Whether a PSB+ states all that the walk carries but for the mode, and shows that there is no
- * time: a TSC is in each of them or the trace has none (SDM "PSB+": TSCEn). */
+/* Whether a PSB+ states all that the walk carries, except for the mode, and shows that the trace
+ * has no time: with TSCEn each PSB+ has a TSC (SDM "PSB+"). */
 static bool is_landing(const struct pt_walk *walk, uint64_t psb, struct pt_psb_state *ret)
 {
 	struct pt_cursor cursor;
@@ -235,8 +237,9 @@ static bool is_landing(const struct pt_walk *walk, uint64_t psb, struct pt_psb_s
 	       !ret->have_tsc;
 }
 
-/* The PSB where a leap ends, and what its PSB+ states; `to` where there is none. Without an IP a
- * PSB+ has no MODE.Exec: one that has is taken instead if it is not far. */
+/* The PSB where a leap ends, and what its PSB+ states; `to` where there is none. A PSB+ without an
+ * IP has no MODE.Exec either. If the mode may have changed up to there, a later PSB+ with it is
+ * taken. */
 static uint64_t find_landing(const struct pt_walk *walk, const struct aux_span *span, uint64_t to,
 			     struct pt_psb_state *ret)
 {

@@ -14,8 +14,8 @@
 struct pt_segment {
 	const struct aux_queue *queue;
 	uint64_t from, to; /* stream positions */
-	/* Nothing in sync comes before: the queue begins or data was lost (`lost`). Otherwise the
-	 * former segment leads up to the PSB at `from`, and this one to the PSB at `to`. */
+	/* `fresh`: nothing that can be followed comes before, because the queue begins here or data
+	 * was lost (`lost`). Otherwise the former segment leads up to the PSB at `from`. */
 	bool fresh, lost;
 	bool to_psb;               /* at `to` is a PSB, not a loss or the end of the queue */
 	struct pt_context context; /* as it was before `from` */
@@ -32,8 +32,8 @@ struct pt_walk {
 	uint64_t grid; /* bytes: also cut at the first PSB after each multiple of it; 0: not */
 	uint64_t stop; /* read no further than this; 0: to the end */
 	bool ended;
-	/* Nobody asks when the CBR changed. If the trace has no time either, packets between two
-	 * PSB+ that state the context need not be read. */
+	/* The caller does not need to know when the CBR changes. If, in addition, the trace has no
+	 * time, packets between two PSB+ that state the context are not read. */
 	bool leaps;
 };
 
@@ -58,7 +58,8 @@ int pt_walk_next(struct pt_walk *walk, struct pt_segment *ret);
  */
 void pt_walk_resume(struct pt_walk *walk, const struct pt_segment *segment);
 
-/** Feed a clock a CYC packet at `position` of `queue`, which bounds its time. */
+/** Feed a clock a CYC packet at `position` of `queue`: its time is not after the buffer there was
+ * read. */
 void pt_segment_feed_cycles(struct pt_clock *clock, const struct aux_queue *queue,
 			    uint64_t position, uint64_t cycles);
 

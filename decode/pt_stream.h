@@ -1,5 +1,5 @@
-/* A queue's trace as one stream of bytes, handed out as windows of plain memory: packets straddle
- * spans, spans are never copied (but for the few bytes around their ends). */
+/* A queue's trace as one stream of bytes, handed out as windows of plain memory. Packets may lie
+ * across two spans, but spans are not copied, except for a few bytes around their ends. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,6 +39,7 @@ uint64_t pt_file_offset(const struct aux_queue *queue, uint64_t position);
 /** The next PSB at or after `position` (also one that straddles spans); queue->size if none. */
 uint64_t pt_psb_after(const struct aux_queue *queue, uint64_t position);
 
-/** The PSB where packets are understood again after a bad one at `position`: the next one, or that
- * into which bytes before it were read as if they were packets. queue->size if there is none. */
+/** The PSB from which packets can be read again after a bad one at `position`. It may begin a
+ * little before that, if its first bytes were read as part of another packet. queue->size if there
+ * is none. */
 uint64_t pt_psb_resync(const struct aux_queue *queue, uint64_t position);

@@ -1,4 +1,5 @@
-/* A trace without perf.data: a file of packets and what the user says of it (`--pt` and beside). */
+/* A trace without a recording: a file of packets, and what the user says of it (`--pt` and the
+ * options that go with it). */
 #pragma once
 
 #include "decode/aux_queue.h"

@@ -1,9 +1,10 @@
 /* Stretches of code that the flow went through before: from a block, by the bits of a short TNT
  * packet, to another block.
  *
- * They are a memory of where successor pointers lead, in a table of fixed size in which new ones
- * replace old ones, for those who ask what ran for its length only. A compressed return is part of
- * one if its call is. */
+ * A stretch remembers where successor pointers lead, so that they need not be followed again. It
+ * does not say which blocks are in it: it is for runs that only look for errors and count
+ * instructions. The table has a fixed size, and new stretches replace old ones. A compressed return
+ * can be in a stretch if its call is. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,11 +22,12 @@ struct stretch {
 	uint64_t key;  /* stretch_key(); 0: none */
 	uint64_t seen; /* the key that was last asked for in vain */
 	struct block *to;
-	uint64_t pushes[STRETCH_PUSHES]; /* of its calls, those that have not returned */
+	uint64_t
+		pushes[STRETCH_PUSHES]; /* return addresses of its calls that do not return in it */
 	uint32_t insns;
 	uint8_t rest;       /* of the bits, those that are left at `to` */
 	uint8_t push_count; /* in `pushes` */
-	uint8_t depth;      /* most calls at a time that have not returned */
+	uint8_t depth;      /* the most addresses that were in `pushes` at a time */
 };
 _Static_assert(sizeof(struct stretch) == 64, "a line of the cache, and a power of two");
 
@@ -55,8 +57,9 @@ static inline struct stretch *stretch_slot(const struct code *code, uint64_t key
 	return &code->stretches[(key * 0x9e3779b97f4a7c15) >> (64 - STRETCH_TABLE_BITS)];
 }
 
-/** What is remembered, or NULL. What is asked for twice in a row is added: in code that seldom runs
- * the same way again it is not worth while to add more. Lives until the next call. */
+/** The stretch for a block and bits, or NULL. It is added when it is asked for the second time in a
+ * row: adding more does not pay in code that seldom runs the same way again. Valid until the next
+ * call. */
 static inline const struct stretch *stretch_get(struct code *code, struct block *from, uint8_t bits)
 {
 	uint64_t key = stretch_key(from, bits);

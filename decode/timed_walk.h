@@ -13,7 +13,7 @@ struct timed_walk {
 	const struct time_ranges *times; /* NULL: all are wanted */
 	struct trace_points *points;     /* NULL: none are known or kept */
 	struct bytes mapping;            /* of the trace; empty: it is in memory */
-	uint64_t held;                   /* pages from here to where the walk is may be in memory */
+	uint64_t held;                   /* position: pages from here on may be in memory */
 };
 
 /**

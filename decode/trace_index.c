@@ -60,7 +60,7 @@ static uint64_t identify(const struct perf_data *data, const struct stat *status
 	return sum;
 }
 
-/* Words of a file that one after the other are taken. */
+/* The words of a file that have not been taken yet. */
 struct reader {
 	const uint64_t *words;
 	size_t count;

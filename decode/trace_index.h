@@ -20,10 +20,10 @@ struct trace_index {
 };
 
 /**
- * Make an index of a recording, with what is known from its file if there is one: `FILE.ptvm-index`
- * beside the recording's data file. One of another state of the recording is not used: it was
- * copied or corrected since; neither is one of somebody else, or a damaged one (`complaint`). A
- * recording from a pipe, or one in several files, has none in a file.
+ * Make an index of a recording, and read what is known from its file, if there is one:
+ * `FILE.ptvm-index` beside the recording's data file. The file is not used if the recording was
+ * copied or changed since, nor if it is somebody else's or damaged (`complaint`). A recording from
+ * a pipe, or one in several files, has no such file.
  *
  * Returns 0 or -PTVM_NO_MEMORY; trace_index_free() in any case.
  */

@@ -1,5 +1,5 @@
-/* Places in a queue where a walk (pt_segment.h) can begin as if it had walked all before, with what
- * it knows there: some fifty kilobytes for a gigabyte of trace. */
+/* Places in a queue where a walk (pt_segment.h) can begin as if it had walked all before, with the
+ * state that it has there. They take some fifty kilobytes for a gigabyte of trace. */
 #pragma once
 
 #include <stdbool.h>
