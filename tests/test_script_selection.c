@@ -90,6 +90,69 @@ static void without_times_traces_tell_whose_they_are(void **state)
 	says(bench, false, "nothing matches --tid 1: there are 7 (no name)");
 }
 
+static void select_cpus(struct bench *bench, const char *given, int64_t cpu)
+{
+	bench->script.args.cpus = given;
+	bench->script.print.cpus = (struct number_ranges){ .items = { { cpu, cpu } }, .count = 1 };
+}
+
+/* Of two records and a trace; of what was made before there were CPUs, and of threads, there is
+ * none. */
+static struct bench *bench_of_cpus(void)
+{
+	struct bench *bench = bench_new();
+
+	ran(bench, 6, 7, 0, 10);
+	ran(bench, 6, 7, 5, 0);
+	ran(bench, 6, 7, -1, 10);
+	ran(bench, 6, 7, 2, 20);
+	bench->queues[0] = (struct aux_queue){ .cpu = 3, .pid = -1, .tid = -1 };
+	bench->queues[1] = (struct aux_queue){ .cpu = -1, .pid = 6, .tid = 7 };
+	bench->script.data.queues.count = 2;
+	return bench;
+}
+
+static void cpus_are_those_of_records_and_traces(void **state)
+{
+	static const int64_t there[] = { 0, 2, 3 };
+	struct bench *bench = bench_of_cpus();
+
+	select_cpus(bench, "5", 5);
+	says(bench, false, "nothing matches -C 5: there are 0, 2, 3");
+	for (size_t i = 0; i < sizeof(there) / sizeof(*there); i++) {
+		bench = bench_of_cpus();
+		select_cpus(bench, "n", there[i]);
+		says(bench, false, "");
+	}
+}
+
+static void a_time_within_the_trace_is_not_to_blame(void **state)
+{
+	static const struct {
+		struct time_range ranges[2];
+		bool is_outside;
+	} cases[] = {
+		{ { { 0, 999999999 }, { 2000000001, UINT64_MAX } }, true },
+		{ { { 0, 1000000000 }, { 2000000001, UINT64_MAX } }, false },
+		{ { { 0, 999999999 }, { 2000000000, UINT64_MAX } }, false },
+		{ { { 1500000000, 1500000001 }, { 3000000000, UINT64_MAX } }, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct bench *bench = bench_new();
+
+		ran(bench, 6, 7, 0, 1000000000);
+		ran(bench, 6, 7, 0, 2000000000);
+		bench->script.args.times = "t";
+		bench->script.print.times.count = 2;
+		memcpy(bench->script.print.times.items, cases[i].ranges, sizeof(cases[i].ranges));
+		says(bench, false,
+		     cases[i].is_outside ? "nothing matches --time t: the recording is from "
+					   "1.000000000 to 2.000000000"
+					 : "");
+	}
+}
+
 static void times_are_those_of_the_trace(void **state)
 {
 	struct bench *bench = bench_new();
@@ -164,6 +227,8 @@ int main(void)
 		cmocka_unit_test(threads_that_ran_are_named_once),
 		cmocka_unit_test(of_many_a_few_are_named),
 		cmocka_unit_test(without_times_traces_tell_whose_they_are),
+		cmocka_unit_test(cpus_are_those_of_records_and_traces),
+		cmocka_unit_test(a_time_within_the_trace_is_not_to_blame),
 		cmocka_unit_test(times_are_those_of_the_trace),
 		cmocka_unit_test(a_trace_without_times_says_so),
 		cmocka_unit_test(what_is_there_alone_is_told_together),
