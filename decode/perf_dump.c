@@ -100,10 +100,11 @@ static const struct perf_event *event_of(const struct dump *dump, const struct p
 
 static void print_packets(const struct dump *dump, struct bytes trace)
 {
+	if (!dump->options->print_packets)
+		return;
 	(void)fprintf(dump->out, ".\n. ... Intel Processor Trace data: size %zu bytes\n",
 		      trace.size);
-	if (dump->options->print_packets)
-		dump->options->print_packets(dump->options->context, trace.data, trace.size);
+	dump->options->print_packets(dump->options->context, trace.data, trace.size);
 }
 
 static void print_record(const struct dump *dump, const struct perf_record *record)

@@ -10,7 +10,7 @@
 
 struct perf_dump_options {
 	/* Prints the packets of an AUX buffer (what comes below its heading); called after all
-	 * before it was given to `out`. NULL leaves packets out. */
+	 * before it was given to `out`. NULL leaves packets out, heading and all. */
 	void (*print_packets)(void *context, const uint8_t *data, uint64_t size);
 	void *context;
 	struct machine *host;      /* names code that was patched; NULL: it has no names */

@@ -12,8 +12,8 @@ static void print_packets(void *context, const uint8_t *data, uint64_t size)
 
 static int dump(const struct script *script, FILE *out)
 {
-	const struct perf_dump_options options = { print_packets, out, script->machines.host,
-						   script->print.cpus };
+	const struct perf_dump_options options = { script->args.no_itrace ? NULL : print_packets,
+						   out, script->machines.host, script->print.cpus };
 	const struct aux_span *span = &script->raw.span;
 
 	if (!script->args.pt)

@@ -233,6 +233,12 @@ def test_perf_dumps_the_same_of_rare_records(recording):
     assert ours == known, next(pair for pair in zip(ours, known) if pair[0] != pair[1])
 
 
+def test_perf_dumps_the_same_of_records_alone(recording):
+    tap.need("perf")
+    ours, theirs = (output(program, RECORDING, ["-D", "--no-itrace"])[0] for program in (PTVM, "perf"))
+    assert ours == theirs and len(ours) > 1000, next(pair for pair in zip(ours, theirs) if pair[0] != pair[1])
+
+
 def test_perf_shows_the_same_of_rare_records(recording):
     tap.need("perf")
     file = rare_records()
