@@ -122,7 +122,8 @@ static bool is_again(const struct mismatch *event, const struct mismatch *last)
 
 static bool is_gone(const struct mismatch_log *with, const struct mismatch *event)
 {
-	return event->kind != MISMATCH_FOUND && !is_near(with, event, false);
+	return event->kind != MISMATCH_FOUND && !is_lost_at(with, event) &&
+	       !is_near(with, event, false);
 }
 
 static int collect_for(const struct mismatch_log *without, const struct mismatch_log *with,

@@ -119,6 +119,20 @@ static void where_the_other_was_lost_nothing_is_said(void **state)
 	assert_always(&verdict, 2, 0);
 }
 
+/* Nor does it explain what it did not come to. */
+static void what_a_flow_that_is_lost_does_not_meet_is_not_gone(void **state)
+{
+	struct logs logs = { 0 };
+	struct mismatch_verdict verdict;
+
+	lose(&logs.without, 1);
+	be_odd(&logs.without, 4, 7);
+	mismatch_log_add(&logs.with, event_at(MISMATCH_LOST, 2));
+	mismatch_log_add(&logs.with, event_at(MISMATCH_FOUND, 6));
+	verdict = verdict_of(&logs);
+	assert_always(&verdict, 1, 1);
+}
+
 static void branches_that_are_odd_anyway_do_not_count(void **state)
 {
 	struct logs logs = { 0 };
@@ -238,6 +252,7 @@ int main(void)
 		cmocka_unit_test(what_is_new_speaks_against_it),
 		cmocka_unit_test(one_place_counts_once),
 		cmocka_unit_test(where_the_other_was_lost_nothing_is_said),
+		cmocka_unit_test(what_a_flow_that_is_lost_does_not_meet_is_not_gone),
 		cmocka_unit_test(branches_that_are_odd_anyway_do_not_count),
 		cmocka_unit_test(sources_are_apart),
 		cmocka_unit_test(a_patch_may_hold_from_some_time_on),
