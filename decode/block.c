@@ -11,7 +11,7 @@ enum {
 	FIRST_SLOTS = 1 << 10,
 	MOST_BYTES = 96 << 20,   /* of blocks, unless there is a reason for less */
 	SPARE_BYTES = 256 << 10, /* what is usually added until somebody asks again */
-	MOST_SITES = 1 << 10,
+	MOST_SITES = 1 << 12,
 	ASTRAY_BYTES = 8 << 10, /* from the symbol before, that are looked at for each block */
 };
 
@@ -289,19 +289,30 @@ static struct block *store(struct code *code, const struct draft *draft)
 	return block;
 }
 
-static bool has_insn(const struct block *block, uint64_t ip)
+static int compare_sites(const void *a, const void *b)
 {
-	for (unsigned i = 0; i < block->count; i++)
-		if (block->insns[i].ip == ip)
-			return true;
-	return false;
+	const struct code_site *left = a, *right = b;
+
+	if (left->ip != right->ip)
+		return left->ip < right->ip ? -1 : 1;
+	return ((uintptr_t)left->machine > (uintptr_t)right->machine) -
+	       ((uintptr_t)left->machine < (uintptr_t)right->machine);
+}
+
+static bool is_site(const struct code *code, const struct machine *machine, uint64_t ip)
+{
+	struct code_site key = { machine, ip };
+
+	return code->sites.count &&
+	       bsearch(&key, code->sites.items, code->sites.count, sizeof(key), compare_sites);
 }
 
 static bool has_site(const struct code *code, const struct block *block)
 {
-	for (size_t i = 0; i < code->sites.count; i++)
-		if (code->sites.items[i].machine == block->space->machine &&
-		    has_insn(block, code->sites.items[i].ip))
+	if (!code->sites.count)
+		return false;
+	for (unsigned i = 0; i < block->count; i++)
+		if (is_site(code, block->space->machine, block->insns[i].ip))
 			return true;
 	return false;
 }
@@ -372,13 +383,13 @@ struct block *block_get(struct code *code, struct code_space *space, uint64_t ip
 	return block;
 }
 
-static void mark_patched(struct code_space *space, uint64_t ip)
+static void mark_patched(const struct code *code, struct code_space *space)
 {
 	struct block *block;
 
 	for (size_t i = 0; i <= space->mask; i++)
 		for (block = space->slots[i]; block; block = block->chain)
-			block->patched |= has_insn(block, ip);
+			block->patched |= has_site(code, block);
 	for (size_t i = 0; i <= space->mask; i++)
 		for (block = space->slots[i]; block; block = block->chain)
 			for (int way = 0; way < 2; way++)
@@ -386,19 +397,24 @@ static void mark_patched(struct code_space *space, uint64_t ip)
 					block->successor[way] = NULL;
 }
 
-int code_add_site(struct code *code, const struct machine *machine, uint64_t ip)
+int code_add_sites(struct code *code, const struct code_site *sites, size_t count)
 {
-	for (size_t i = 0; i < code->sites.count; i++)
-		if (code->sites.items[i].ip == ip && code->sites.items[i].machine == machine)
-			return 0;
-	if (code->sites.count == MOST_SITES ||
-	    !vec_push(&code->sites, (struct code_site){ machine, ip }))
-		return -PTVM_NO_MEMORY;
-	for (struct code_space *space = code->spaces; space; space = space->next)
-		if (space->machine == machine && space->pid < 0)
-			mark_patched(space, ip);
-	stretch_table_free(code);
-	return 0;
+	size_t known = code->sites.count;
+	bool fits = true;
+
+	for (size_t i = 0; i < count && fits; i++) {
+		if (is_site(code, sites[i].machine, sites[i].ip))
+			continue;
+		fits = code->sites.count < MOST_SITES && vec_push(&code->sites, sites[i]);
+		qsort(code->sites.items, code->sites.count, sizeof(*sites), compare_sites);
+	}
+	if (code->sites.count > known) {
+		for (struct code_space *space = code->spaces; space; space = space->next)
+			if (space->pid < 0)
+				mark_patched(code, space);
+		stretch_table_free(code);
+	}
+	return fits ? 0 : -PTVM_NO_MEMORY;
 }
 
 /* Read an instruction again, from other bytes. */

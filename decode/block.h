@@ -83,7 +83,7 @@ struct code {
 	struct {
 		struct code_site *items;
 		size_t count, room;
-	} sites; /* blocks with one of them are `patched` */
+	} sites; /* by address; blocks with one of them are `patched` */
 };
 
 /** Begin without any code. `machines` must outlive it. */
@@ -113,9 +113,9 @@ static inline struct code_space *code_space_get(struct code *code, struct machin
  * when memory is out. */
 struct block *block_get(struct code *code, struct code_space *space, uint64_t ip, uint64_t time_ns);
 
-/** From now on a kernel's blocks with the instruction at `ip` are `patched`. Returns 0 or
+/** From now on blocks of kernels with the instructions at these sites are `patched`. Returns 0 or
  * -PTVM_NO_MEMORY, also when there are too many sites. */
-int code_add_site(struct code *code, const struct machine *machine, uint64_t ip);
+int code_add_sites(struct code *code, const struct code_site *sites, size_t count);
 
 /**
  * The same block with other bytes for instruction `index`, with which it ends.

@@ -6,6 +6,7 @@ enum {
 	SEGMENT_WORK = 1 << 19, /* instructions, and for each byte of a segment: */
 	BYTE_WORK = 4,
 	HOPELESS_WORK = 1 << 16, /* instead, where hardly anything can be found */
+	GROUP_SITES = 256,       /* that are told to the code at a time */
 };
 
 void flow_patch_init(struct pt_flow *flow)
@@ -21,6 +22,35 @@ void flow_patch_expect_little(struct pt_flow *flow)
 		flow->patches.work = HOPELESS_WORK;
 }
 
+static void add_group(struct code *code, const struct flow_patch *patch)
+{
+	const struct tracepoint_table *table = patch->group.table;
+	struct code_site sites[GROUP_SITES];
+	size_t count = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		if (!tracepoint_group_has(&patch->group, &table->items[i]))
+			continue;
+		if (count == GROUP_SITES) {
+			(void)code_add_sites(code, sites, count);
+			count = 0;
+		}
+		sites[count++] = (struct code_site){ patch->machine, table->items[i].ip };
+	}
+	(void)code_add_sites(code, sites, count);
+}
+
+static void add_sites(struct code *code, const struct flow_patch *patch)
+{
+	struct code_site sites[] = { { patch->machine, patch->insn.site },
+				     { patch->machine, patch->also.site } };
+
+	if (patch->group.table)
+		add_group(code, patch);
+	else
+		(void)code_add_sites(code, sites, patch->also.site ? 2 : 1);
+}
+
 void flow_patch_settle(struct pt_flow *flow)
 {
 	struct flow_patches *patches = &flow->patches;
@@ -29,13 +59,8 @@ void flow_patch_settle(struct pt_flow *flow)
 	if (!patches->count || patches->code == code)
 		return;
 	patches->code = code;
-	for (uint32_t i = 0; i < patches->count; i++) {
-		const struct flow_patch *patch = &patches->items[i];
-
-		(void)code_add_site(code, patch->machine, patch->insn.site);
-		if (patch->also.site)
-			(void)code_add_site(code, patch->machine, patch->also.site);
-	}
+	for (uint32_t i = 0; i < patches->count; i++)
+		add_sites(code, &patches->items[i]);
 	flow->block = NULL;
 }
 
@@ -45,36 +70,53 @@ static bool is_same_insn(const struct patched_insn *a, const struct patched_insn
 	       !memcmp(a->bytes, b->bytes, a->size);
 }
 
+static bool is_same_group(const struct tracepoint_group *a, const struct tracepoint_group *b)
+{
+	return a->table == b->table && a->unit == b->unit && a->user == b->user &&
+	       a->is_on == b->is_on;
+}
+
 bool flow_patch_is_same(const struct flow_patch *a, const struct flow_patch *b)
 {
 	return a->machine == b->machine && is_same_insn(&a->insn, &b->insn) &&
-	       is_same_insn(&a->also, &b->also);
+	       is_same_insn(&a->also, &b->also) && is_same_group(&a->group, &b->group);
 }
 
-/* What a patch makes of the instruction at `site`; NULL: it is not about that. */
-static const struct patched_insn *insn_at(const struct flow_patch *patch, uint64_t site)
+/* The site of a group; NULL: it has none there. */
+static const struct tracepoint_site *site_of(const struct tracepoint_group *group, uint64_t ip)
 {
-	if (patch->insn.site == site)
-		return &patch->insn;
-	return patch->also.site == site ? &patch->also : NULL;
+	const struct tracepoint_site *site;
+
+	site = group->table ? tracepoint_table_find(group->table, ip) : NULL;
+	return site && tracepoint_group_has(group, site) ? site : NULL;
 }
 
 bool flow_patch_is_about(const struct flow_patch *patch, const struct machine *machine,
 			 uint64_t site)
 {
-	return patch->machine == machine && insn_at(patch, site);
+	return patch->machine == machine && (patch->insn.site == site || patch->also.site == site ||
+					     site_of(&patch->group, site));
+}
+
+/* What a patch makes of the instruction at `site`, which it is about. False: it is as copied. */
+static bool insn_at(const struct flow_patch *patch, uint64_t site, struct patched_insn *ret)
+{
+	if (patch->group.table)
+		return tracepoint_group_insn(&patch->group, site_of(&patch->group, site), ret);
+	*ret = patch->insn.site == site ? patch->insn : patch->also;
+	return ret->to;
 }
 
 const struct flow_patch *flow_patch_find(const struct flow_patches *patches,
 					 const struct machine *machine, uint64_t site,
-					 const struct pt_flow *flow)
+					 const struct pt_flow *flow, struct patched_insn *ret)
 {
 	for (uint32_t i = patches->count; i-- > 0;) {
 		const struct flow_patch *patch = &patches->items[i];
 
-		if (flow_patch_is_about(patch, machine, site) && patch->from <= flow->addresses &&
-		    flow->clock.now >= patch->since && flow->clock.now < patch->until)
-			return insn_at(patch, site)->to ? patch : NULL;
+		if (patch->from <= flow->addresses && flow->clock.now >= patch->since &&
+		    flow->clock.now < patch->until && flow_patch_is_about(patch, machine, site))
+			return insn_at(patch, site, ret) ? patch : NULL;
 	}
 	return NULL;
 }
@@ -101,16 +143,15 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 	if (!flow_patch_is_possible(block))
 		return block;
 	for (unsigned i = 0; i < block->count; i++) {
-		const struct patched_insn *insn;
 		const struct flow_patch *patch;
+		struct patched_insn insn;
 
 		patch = flow_patch_find(&flow->patches, block->space->machine, block->insns[i].ip,
-					flow);
+					flow, &insn);
 		if (!patch)
 			continue;
 		note_visit(flow, patch);
-		insn = insn_at(patch, block->insns[i].ip);
-		return block_variant(flow->where.code, block, i, insn->bytes, insn->size);
+		return block_variant(flow->where.code, block, i, insn.bytes, insn.size);
 	}
 	return block;
 }

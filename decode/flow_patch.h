@@ -33,7 +33,8 @@ bool flow_patch_is_same(const struct flow_patch *a, const struct flow_patch *b);
 bool flow_patch_is_about(const struct flow_patch *patch, const struct machine *machine,
 			 uint64_t site);
 
-/** The patch of a site that holds where the flow is; NULL: it is as copied. */
+/** What the instruction at `site` is where the flow is. Returns the patch that says so, or NULL: it
+ * is as copied. */
 const struct flow_patch *flow_patch_find(const struct flow_patches *patches,
 					 const struct machine *machine, uint64_t site,
-					 const struct pt_flow *flow);
+					 const struct pt_flow *flow, struct patched_insn *ret);

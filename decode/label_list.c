@@ -2,22 +2,42 @@
 
 #include <stdbool.h>
 
-static bool has(const struct label_list *list, const struct flow_patch *patch)
+static bool has(const struct label_list *list, const struct machine *machine, uint64_t site)
 {
 	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].ip == patch->insn.site &&
-		    list->items[i].machine == patch->machine)
+		if (list->items[i].ip == site && list->items[i].machine == machine)
 			return true;
 	return false;
 }
 
+static void add(struct label_list *list, const struct machine *machine, uint64_t site)
+{
+	if (list->count < LABEL_LIST_MAX && !has(list, machine, site))
+		list->items[list->count++] = (struct code_site){ machine, site };
+}
+
+static void add_group(struct label_list *list, const struct flow_patch *patch)
+{
+	const struct tracepoint_table *table = patch->group.table;
+	struct patched_insn insn;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct tracepoint_site *site = &table->items[i];
+
+		if (site->target && tracepoint_group_has(&patch->group, site) &&
+		    tracepoint_group_insn(&patch->group, site, &insn))
+			add(list, patch->machine, site->ip);
+	}
+}
+
 void label_list_add(struct label_list *list, const struct flow_patches *patches)
 {
-	for (uint32_t i = 0; i < patches->count && list->count < LABEL_LIST_MAX; i++)
-		if (!has(list, &patches->items[i]))
-			list->items[list->count++] =
-				(struct code_site){ patches->items[i].machine,
-						    patches->items[i].insn.site };
+	for (uint32_t i = 0; i < patches->count; i++) {
+		if (patches->items[i].group.table)
+			add_group(list, &patches->items[i]);
+		else
+			add(list, patches->items[i].machine, patches->items[i].insn.site);
+	}
 }
 
 uint64_t label_list_lowest(const struct label_list *list)

@@ -14,7 +14,7 @@ struct label_list {
 	size_t count;
 };
 
-/** Add those that are new; what does not fit is not counted. */
+/** Add those that are new, of a group all its labels; what does not fit is not counted. */
 void label_list_add(struct label_list *list, const struct flow_patches *patches);
 
 /** The lowest address of all; 0 when there is none. */

@@ -7,26 +7,10 @@
 
 enum {
 	SCAN_MAX = 8192,    /* instructions of a function */
-	PLACES_MAX = 1024,  /* of one kind */
 	PIECE_MAX = 64,     /* instructions until it is known whether a piece leads back */
 	BACK_DISTANCE = 16, /* behind the label, which may share its end with others */
 	AHEAD_MAX = 6,
 	ENDBR_SIZE = 4,
-};
-
-struct places {
-	uint64_t items[PLACES_MAX];
-	unsigned count;
-};
-
-struct scan {
-	struct machine *machine;
-	uint64_t time_ns;
-	struct places leaders;    /* behind what does not go on */
-	struct places reached;    /* by branches */
-	const char *name;         /* of the function; NULL unknown */
-	uint64_t cold;            /* where its other part begins; 0 unknown */
-	unsigned looked_at, most; /* instructions */
 };
 
 bool label_targets_is_label(const struct insn *insn)
@@ -39,13 +23,13 @@ bool label_targets_is_label(const struct insn *insn)
 				 : !memcmp(insn->bytes, "\x0f\x1f\x44\0\0", 5);
 }
 
-static void add(struct places *places, uint64_t ip)
+static void add(struct label_places *places, uint64_t ip)
 {
-	if (places->count < PLACES_MAX)
+	if (places->count < LABEL_PLACES_MAX)
 		places->items[places->count++] = ip;
 }
 
-static bool read_insn(struct scan *scan, uint64_t ip, struct insn *ret)
+static bool read_insn(struct label_scan *scan, uint64_t ip, struct insn *ret)
 {
 	struct code_view view;
 
@@ -80,7 +64,7 @@ static bool goes_on(const struct insn *insn)
 	}
 }
 
-static bool is_in(const struct scan *scan, uint64_t ip, uint64_t start)
+static bool is_in(const struct label_scan *scan, uint64_t ip, uint64_t start)
 {
 	struct symbol_view view;
 
@@ -89,7 +73,7 @@ static bool is_in(const struct scan *scan, uint64_t ip, uint64_t start)
 }
 
 /* A branch out of the function may show where its other part is. */
-static void note_cold(struct scan *scan, uint64_t ip)
+static void note_cold(struct label_scan *scan, uint64_t ip)
 {
 	size_t length = strlen(scan->name);
 	struct symbol_view view;
@@ -102,7 +86,7 @@ static void note_cold(struct scan *scan, uint64_t ip)
 		scan->cold = ip - view.offset;
 }
 
-static void scan_part(struct scan *scan, uint64_t start, bool is_new)
+static void scan_part(struct label_scan *scan, uint64_t start, bool is_new)
 {
 	uint64_t ip = start;
 	struct insn insn;
@@ -128,25 +112,32 @@ static int compare(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-static bool is_reached(const struct scan *scan, uint64_t ip)
+static bool is_reached(const struct label_scan *scan, uint64_t ip)
 {
 	return bsearch(&ip, scan->reached.items, scan->reached.count, sizeof(ip), compare);
 }
 
-/* Whether the code at `ip`, or a branch in it (`by_branch`), goes on just behind the label. */
-static bool leads_back(struct scan *scan, uint64_t ip, uint64_t next, bool by_branch)
+enum way_back { WAY_NONE, WAY_NEAR, WAY_EXACT };
+
+/* How close behind the label the code at `ip`, or a branch in it (`by_branch`), goes on; to go
+ * where a jump behind the label leads is close, too. */
+static enum way_back leads_back(struct label_scan *scan, uint64_t ip, uint64_t next, bool by_branch)
 {
+	enum way_back ret = WAY_NONE;
 	struct insn insn;
 
 	for (unsigned i = 0; i < PIECE_MAX && read_insn(scan, ip, &insn); i++) {
-		if ((insn.class == INSN_JMP || (by_branch && insn.class == INSN_JCC)) &&
-		    insn.target - next <= BACK_DISTANCE)
-			return true;
+		if (insn.class == INSN_JMP || (by_branch && insn.class == INSN_JCC)) {
+			if (insn.target == next)
+				return WAY_EXACT;
+			if (insn.target - next <= BACK_DISTANCE || insn.target == scan->beyond)
+				ret = WAY_NEAR;
+		}
 		if (!goes_on(&insn))
-			return false;
+			break;
 		ip = insn_next(&insn);
 	}
-	return false;
+	return ret;
 }
 
 static bool is_in_reach(const struct insn *label, uint64_t ip)
@@ -169,7 +160,7 @@ static void insert(struct label_targets *targets, unsigned at, uint64_t ip)
 }
 
 /* Where the code that a label skips ends, others arrive, too: try the next such places. */
-static void choose_ahead(const struct scan *scan, const struct insn *label,
+static void choose_ahead(const struct label_scan *scan, const struct insn *label,
 			 struct label_targets *ret)
 {
 	unsigned most = ret->count + AHEAD_MAX;
@@ -185,27 +176,39 @@ static void choose_ahead(const struct scan *scan, const struct insn *label,
 	}
 }
 
-static void choose(struct scan *scan, const struct insn *label, struct label_targets *ret)
+static void choose(struct label_scan *scan, const struct insn *label, struct label_targets *ret)
 {
 	uint64_t next = insn_next(label);
+	struct insn insn;
 
+	if (read_insn(scan, next, &insn) && insn.class == INSN_JMP)
+		scan->beyond = insn.target;
+	else
+		scan->beyond = 0;
 	for (unsigned i = 0; i < scan->leaders.count; i++) {
 		uint64_t ip = scan->leaders.items[i];
+		enum way_back way;
 
 		if (!is_in_reach(label, ip) || is_reached(scan, ip))
 			continue;
-		if (leads_back(scan, ip, next, true))
-			insert(ret, ret->back_count++, ip);
-		else
-			insert(ret, ret->count, ip);
+		way = leads_back(scan, ip, next, true);
+		insert(ret,
+		       way == WAY_EXACT  ? ret->exact_count
+		       : way == WAY_NEAR ? ret->back_count
+					 : ret->count,
+		       ip);
+		ret->exact_count += way == WAY_EXACT;
+		ret->back_count += way != WAY_NONE;
 	}
 	if (ret->back_count > LABEL_TARGETS_MAX)
 		ret->back_count = LABEL_TARGETS_MAX;
+	if (ret->exact_count > LABEL_TARGETS_MAX)
+		ret->exact_count = LABEL_TARGETS_MAX;
 	ret->dead_count = ret->count;
 	choose_ahead(scan, label, ret);
 }
 
-static bool is_leader(const struct scan *scan, uint64_t ip)
+static bool is_leader(const struct label_scan *scan, uint64_t ip)
 {
 	for (unsigned i = 0; i < scan->leaders.count; i++)
 		if (scan->leaders.items[i] == ip)
@@ -214,7 +217,7 @@ static bool is_leader(const struct scan *scan, uint64_t ip)
 }
 
 /* Whether only one branch goes there. */
-static bool is_reached_once(const struct scan *scan, uint64_t ip)
+static bool is_reached_once(const struct label_scan *scan, uint64_t ip)
 {
 	unsigned count = 0;
 
@@ -225,35 +228,50 @@ static bool is_reached_once(const struct scan *scan, uint64_t ip)
 
 /* Can a jump be a NOP? Then what follows it is reached by nothing else, or only from where it jumps
  * to, or the target is reached by nothing else. */
-static void choose_next(struct scan *scan, const struct insn *label, struct label_targets *ret)
+static void choose_next(struct label_scan *scan, const struct insn *label,
+			struct label_targets *ret)
 {
 	uint64_t next = insn_next(label), target = label->target;
 	bool is_apart = is_leader(scan, target);
 
+	scan->beyond = 0;
 	if (!is_leader(scan, next))
 		return;
 	if (!is_reached(scan, next) || (is_apart && is_reached_once(scan, target)) ||
 	    leads_back(scan, target, next, is_apart))
 		insert(ret, 0, next);
-	ret->back_count = ret->dead_count = ret->count;
+	ret->exact_count = ret->back_count = ret->dead_count = ret->count;
 }
 
-static void scan_function(struct scan *scan, const struct insn *label)
+static void scan_function(struct label_scan *scan, uint64_t start, const char *name)
+{
+	scan->function = start;
+	scan->name = name;
+	scan->leaders.count = scan->reached.count = scan->looked_at = 0;
+	scan->cold = 0;
+	scan->most = SCAN_MAX;
+	scan_part(scan, start, false);
+	if (scan->cold)
+		scan_part(scan, scan->cold, true);
+	/* Not all was read: what nothing reaches is not known. */
+	if (scan->looked_at == SCAN_MAX || scan->reached.count == LABEL_PLACES_MAX)
+		scan->leaders.count = 0;
+	qsort(scan->reached.items, scan->reached.count, sizeof(*scan->reached.items), compare);
+}
+
+/* Have the function scanned that the label is in. False: there is none. */
+static bool enter_function(struct label_scan *scan, const struct insn *label)
 {
 	struct symbol_view view;
 
 	machine_symbol(scan->machine, -1, label->ip, scan->time_ns, &view);
 	/* Where functions begin, ftrace's calls have the same form. */
 	if (!view.name || ((!view.offset || view.offset == ENDBR_SIZE) && label->class != INSN_JMP))
-		return;
-	scan->name = view.name;
-	scan->most = SCAN_MAX;
-	scan_part(scan, label->ip - view.offset, false);
-	if (scan->cold)
-		scan_part(scan, scan->cold, true);
-	/* Not all was read: what nothing reaches is not known. */
-	if (scan->looked_at == SCAN_MAX || scan->reached.count == PLACES_MAX)
-		scan->leaders.count = 0;
+		return false;
+	scan->looked_at = 0;
+	if (scan->function != label->ip - view.offset)
+		scan_function(scan, label->ip - view.offset, view.name);
+	return true;
 }
 
 /* What the kernel says itself. False: it says nothing about this code. */
@@ -269,24 +287,35 @@ static bool look_up(struct machine *machine, const struct insn *label, struct la
 		insert(ret, 0, entry->target);
 	else if (entry && label->target == entry->target)
 		insert(ret, 0, insn_next(label));
-	ret->back_count = ret->dead_count = ret->count;
+	ret->exact_count = ret->back_count = ret->dead_count = ret->count;
 	return true;
+}
+
+void label_scan_init(struct label_scan *scan, struct machine *machine, uint64_t time_ns)
+{
+	scan->machine = machine;
+	scan->time_ns = time_ns;
+	scan->function = 0;
+}
+
+void label_scan_find(struct label_scan *scan, const struct insn *label, struct label_targets *ret)
+{
+	*ret = (struct label_targets){ 0 };
+	if (look_up(scan->machine, label, ret) || !enter_function(scan, label))
+		return;
+	scan->most = scan->looked_at + SCAN_MAX;
+	if (label->class == INSN_JMP)
+		choose_next(scan, label, ret);
+	else
+		choose(scan, label, ret);
+	ret->looked_at = scan->looked_at;
 }
 
 void label_targets_find(struct machine *machine, const struct insn *label, uint64_t time_ns,
 			struct label_targets *ret)
 {
-	struct scan scan = { .machine = machine, .time_ns = time_ns };
+	struct label_scan scan;
 
-	*ret = (struct label_targets){ 0 };
-	if (look_up(machine, label, ret))
-		return;
-	scan_function(&scan, label);
-	qsort(scan.reached.items, scan.reached.count, sizeof(*scan.reached.items), compare);
-	scan.most += SCAN_MAX;
-	if (label->class == INSN_JMP)
-		choose_next(&scan, label, ret);
-	else
-		choose(&scan, label, ret);
-	ret->looked_at = scan.looked_at;
+	label_scan_init(&scan, machine, time_ns);
+	label_scan_find(&scan, label, ret);
 }

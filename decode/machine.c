@@ -23,6 +23,7 @@ struct machine *machine_new(int32_t pid, bool is_guest)
 	machine->pid = pid;
 	machine->is_guest = is_guest;
 	(void)pthread_mutex_init(&machine->lock, NULL);
+	(void)pthread_mutex_init(&machine->tracepoints_lock, NULL);
 	if (!is_guest)
 		strcpy(name, "[kernel.kallsyms]");
 	else if (!pid)
@@ -55,6 +56,7 @@ static void machine_free(struct machine *machine)
 	later_code_free(&machine->later);
 	label_table_free(&machine->labels);
 	probe_table_free(&machine->probes);
+	tracepoint_table_free(&machine->tracepoints);
 	text_pokes_free(&machine->pokes);
 	symbols_free(&machine->symbols);
 	symbols_free(&machine->later_symbols);
@@ -73,6 +75,7 @@ static void machine_free(struct machine *machine)
 	vec_free(&machine->notes);
 	arena_free(&machine->names);
 	(void)pthread_mutex_destroy(&machine->lock);
+	(void)pthread_mutex_destroy(&machine->tracepoints_lock);
 	free(machine);
 }
 
@@ -614,4 +617,20 @@ const struct probe_table *machine_probes(struct machine *machine)
 {
 	load_tables(machine);
 	return machine->probes.count ? &machine->probes : NULL;
+}
+
+const struct tracepoint_table *machine_tracepoints(struct machine *machine)
+{
+	struct tracepoint_table *table = &machine->tracepoints;
+	const struct probe_table *probes;
+
+	if (!atomic_load_explicit(&machine->tracepoints_are_loaded, memory_order_acquire)) {
+		(void)pthread_mutex_lock(&machine->tracepoints_lock);
+		probes = machine_probes(machine);
+		if (probes && !table->count && tracepoint_table_read(machine, probes, table))
+			tracepoint_table_free(table);
+		atomic_store_explicit(&machine->tracepoints_are_loaded, true, memory_order_release);
+		(void)pthread_mutex_unlock(&machine->tracepoints_lock);
+	}
+	return table->count ? table : NULL;
 }

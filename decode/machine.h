@@ -159,3 +159,8 @@ struct probe_table;
 
 /** Which functions tracepoints of the kernel may call; NULL where its symbols tell of none. */
 const struct probe_table *machine_probes(struct machine *machine);
+
+struct tracepoint_table;
+
+/** Where in the kernel's code its tracepoints are; NULL where none are known. */
+const struct tracepoint_table *machine_tracepoints(struct machine *machine);

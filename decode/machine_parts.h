@@ -15,6 +15,7 @@
 #include "decode/probe_table.h"
 #include "decode/process.h"
 #include "decode/text_poke.h"
+#include "decode/tracepoint_table.h"
 
 /** A name that holds for a range of addresses: the kernel's or a module's, or a KSYMBOL. */
 struct named_range {
@@ -72,6 +73,9 @@ struct machine {
 	struct label_table labels;
 	struct probe_table probes;
 	atomic_bool tables_are_loaded; /* labels and probes */
+	struct tracepoint_table tracepoints;
+	atomic_bool tracepoints_are_loaded;
+	pthread_mutex_t tracepoints_lock;
 };
 
 /** Tell the user something. While loading, or with the lock held. */

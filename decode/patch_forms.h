@@ -5,14 +5,15 @@
 #include "decode/pt_flow.h"
 
 enum {
-	PATCH_FORMS_MAX = 24,
+	PATCH_FORMS_MAX = 32,
 	PATCH_IMPROBABLE = 16, /* `unlikely` of a target that other code reaches, too */
 };
 
 struct patch_forms {
 	struct patch_form {
 		struct patched_insn insn;
-		struct patched_insn also; /* changed with it, see struct flow_patch */
+		struct patched_insn also;      /* changed with it, see struct flow_patch */
+		struct tracepoint_group group; /* instead of both: together with others */
 		uint8_t unlikely; /* 0: the code around speaks for it; the more, the less likely */
 		bool is_known;    /* a later copy has it */
 		bool is_usual;    /* a tracepoint that is switched on */

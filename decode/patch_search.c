@@ -54,6 +54,7 @@ struct attempt {
 	uint32_t odd;    /* branches that programs seldom make */
 	uint32_t unlikely; /* targets that are not the likeliest */
 	uint32_t unusual;  /* patches that kernels seldom make */
+	uint32_t groups;   /* patches that are about many sites at once */
 	bool is_known;     /* the last of them is as a later copy has it */
 };
 
@@ -77,13 +78,14 @@ struct search {
 	uint64_t position; /* behind the packet that disagrees, with `patches` up to `known` */
 	uint64_t window;   /* the position where agreement is enough */
 	struct flow_patches patches;
-	uint32_t known;             /* patches of the parent */
-	uint32_t unlikely, unusual; /* of all */
-	bool is_known;              /* the last patch is as a later copy has it */
+	uint32_t known;                     /* patches of the parent */
+	uint32_t unlikely, unusual, groups; /* of all */
+	bool is_known;                      /* the last patch is as a later copy has it */
 	struct attempts found;
 	struct cached cache[CACHED];
-	uint64_t work, left; /* instructions that may still be followed: now; in all */
-	bool is_cut;         /* not all was tried for the last disagreement */
+	struct patch_forms group_forms; /* of a site that a group has changed */
+	uint64_t work, left;            /* instructions that may still be followed: now; in all */
+	bool is_cut;                    /* not all was tried for the last disagreement */
 };
 
 /* The trial's flow begins at another's state. */
@@ -243,6 +245,11 @@ static int compare(const struct attempt *a, const struct attempt *b)
 		return a->unlikely < b->unlikely ? -1 : 1;
 	if (a->patches.count != b->patches.count)
 		return a->patches.count < b->patches.count ? -1 : 1;
+	/* a group must be met in more than one place, or it is no more than one of its patches */
+	if (a->groups != b->groups && a->visits != b->visits)
+		return a->visits > b->visits ? -1 : 1;
+	if (a->groups != b->groups)
+		return a->groups < b->groups ? -1 : 1;
 	return compare_sites(a, b);
 }
 
@@ -293,6 +300,7 @@ static void try_patches(struct search *search, const struct pt_flow *base)
 	attempt.odd = search->flow.odd_branches - base->odd_branches;
 	attempt.unlikely = search->unlikely;
 	attempt.unusual = search->unusual;
+	attempt.groups = search->groups;
 	attempt.is_known = search->is_known;
 	attempt.visits = search->flow.patch_visits - search->start.patch_visits;
 	keep(&search->found, &attempt);
@@ -303,6 +311,18 @@ static uint64_t time_of(const struct pt_flow *flow)
 	return time_conv_ns(&flow->config->conv, flow->clock.now);
 }
 
+/* It alone is as copied again, or all that changed with it. */
+static const struct patch_forms *as_group_was(struct search *search, const struct flow_patch *patch)
+{
+	struct patch_forms *forms = &search->group_forms;
+
+	*forms = (struct patch_forms){ .count = 2,
+				       .items = { { .is_usual = true }, { .is_usual = true } } };
+	forms->items[1].group = patch->group;
+	forms->items[1].group.is_on = !patch->group.is_on;
+	return forms;
+}
+
 /* The other forms of an instruction; where it is patched already, that it is as copied again. */
 static const struct patch_forms *forms_of(struct search *search, struct machine *machine,
 					  const struct insn *insn, const struct pt_flow *base)
@@ -311,8 +331,13 @@ static const struct patch_forms *forms_of(struct search *search, struct machine 
 	static const struct patch_forms as_copied = { .count = 1,
 						      .items = { { .is_usual = true } } };
 	struct cached *cached = &search->cache[(insn->ip ^ insn->ip >> 9) % CACHED];
+	const struct flow_patch *patch;
+	struct patched_insn now;
 
-	if (flow_patch_find(&search->patches, machine, insn->ip, base))
+	patch = flow_patch_find(&search->patches, machine, insn->ip, base, &now);
+	if (patch && patch->group.table)
+		return as_group_was(search, patch);
+	if (patch)
 		return &as_copied;
 	if (cached->machine == machine && cached->ip == insn->ip)
 		return &cached->forms;
@@ -389,13 +414,17 @@ static void try_site(struct search *search, const struct site *site, const struc
 		*patch = (struct flow_patch){ .machine = machine,
 					      .insn = form->insn,
 					      .also = form->also,
+					      .group = form->group,
 					      .from = base->addresses,
 					      .until = UINT64_MAX };
-		patch->insn.site = insn->ip;
+		if (!form->group.table)
+			patch->insn.site = insn->ip;
+		search->groups += form->group.table != NULL;
 		search->unlikely += form->unlikely;
 		search->unusual += !form->is_usual;
 		search->is_known = form->is_known;
 		try_from(search, base, depth - 1);
+		search->groups -= form->group.table != NULL;
 		search->unlikely -= form->unlikely;
 		search->unusual -= !form->is_usual;
 		patches->count--;
@@ -450,6 +479,7 @@ static void extend(struct search *search, const struct attempt *parent)
 	search->known = parent->patches.count;
 	search->unlikely = parent->unlikely;
 	search->unusual = parent->unusual;
+	search->groups = parent->groups;
 	if (!replay(search))
 		return;
 	try_all_from(search, 1);

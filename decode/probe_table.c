@@ -18,25 +18,30 @@ enum {
 };
 
 /* Whose probes are named for a class. */
-static const char *const users[] = { "trace_event_raw_event_", "perf_trace_", "__bpf_trace_" };
+static const char *const users[] = {
+	[PROBE_FTRACE] = "trace_event_raw_event_",
+	[PROBE_PERF] = "perf_trace_",
+	[PROBE_BPF] = "__bpf_trace_",
+};
 
-enum { USERS = sizeof(users) / sizeof(*users) };
+enum { USERS = PROBE_USERS_OF_CLASSES };
 
 /* Probes that are not. */
 static const struct {
 	const char *event, *probe;
+	enum probe_user user;
 } others[] = {
 	/* kernel/trace/trace_syscalls.c */
-	{ "sys_enter", "ftrace_syscall_enter" },
-	{ "sys_exit", "ftrace_syscall_exit" },
-	{ "sys_enter", "perf_syscall_enter" },
-	{ "sys_exit", "perf_syscall_exit" },
+	{ "sys_enter", "ftrace_syscall_enter", PROBE_FTRACE_SYSCALLS },
+	{ "sys_exit", "ftrace_syscall_exit", PROBE_FTRACE_SYSCALLS },
+	{ "sys_enter", "perf_syscall_enter", PROBE_PERF_SYSCALLS },
+	{ "sys_exit", "perf_syscall_exit", PROBE_PERF_SYSCALLS },
 	/* kernel/trace/trace_sched_switch.c: in use with any tracer */
-	{ "sched_switch", "probe_sched_switch" },
-	{ "sched_wakeup", "probe_sched_wakeup" },
-	{ "sched_wakeup_new", "probe_sched_wakeup" },
+	{ "sched_switch", "probe_sched_switch", PROBE_COMMANDS },
+	{ "sched_wakeup", "probe_sched_wakeup", PROBE_COMMANDS },
+	{ "sched_wakeup_new", "probe_sched_wakeup", PROBE_COMMANDS },
 	/* kernel/trace/fgraph.c */
-	{ "sched_switch", "ftrace_graph_probe_sched_switch" },
+	{ "sched_switch", "ftrace_graph_probe_sched_switch", PROBE_GRAPH },
 };
 
 enum { OTHERS = sizeof(others) / sizeof(*others) };
@@ -54,6 +59,10 @@ struct reader {
 		struct part *items; /* by address */
 		size_t count, room;
 	} parts;
+	struct {
+		struct part *items;
+		size_t count, room;
+	} trampolines;
 	uint64_t others[OTHERS];
 	struct probe_table *table;
 };
@@ -70,6 +79,9 @@ static bool add_part(struct reader *reader, const struct symbol *symbol)
 {
 	struct part part = { .address = symbol->start, .user = -1 };
 
+	part.name = behind(symbol->name, "__SCT__tp_func_");
+	if (part.name)
+		return vec_push(&reader->trampolines, part);
 	part.name = behind(symbol->name, "__traceiter_");
 	for (int user = 0; user < USERS && !part.name; user++) {
 		part.name = behind(symbol->name, users[user]);
@@ -93,10 +105,12 @@ static int collect(struct reader *reader, const struct symbols *symbols)
 	return 0;
 }
 
-static void add_probe(struct probe_entry *entry, uint64_t probe)
+static void add_probe(struct probe_entry *entry, uint64_t probe, enum probe_user user)
 {
-	if (probe && entry->count < PROBES_MAX)
-		entry->probes[entry->count++] = probe;
+	if (!probe || entry->count == PROBES_MAX)
+		return;
+	entry->probes[entry->count].address = probe;
+	entry->probes[entry->count++].user = user;
 }
 
 /* The parts of one file: items [from, to), of which those below `classes` are events. */
@@ -172,24 +186,45 @@ static void add_shared(const struct unit *unit, size_t event, int user, struct p
 					      1 + alike + (is_between ? NAME_LENGTH : 0) });
 	}
 	for (unsigned i = 0; i < CLASSES_KEPT; i++)
-		add_probe(ret, choices[i].address);
+		add_probe(ret, choices[i].address, (enum probe_user)user);
+}
+
+/* A tracepoint that is no event has a class of its name for BPF alone. */
+static bool is_event(const struct part *part)
+{
+	return part->own[PROBE_FTRACE] || !part->own[PROBE_BPF];
+}
+
+/* The same where code calls the trampoline of static calls, and that jumps there. */
+static bool add_trampoline(struct reader *reader, const char *name, struct probe_entry entry)
+{
+	for (size_t i = 0; i < reader->trampolines.count; i++) {
+		if (strcmp(reader->trampolines.items[i].name, name))
+			continue;
+		entry.callee = reader->trampolines.items[i].address;
+		return vec_push(reader->table, entry);
+	}
+	return true;
 }
 
 static bool add_entry(struct reader *reader, const struct unit *unit, size_t event)
 {
 	const struct part *part = &unit->items[event];
-	struct probe_entry entry = { .callee = part->address };
+	struct probe_entry entry = { .callee = part->address,
+				     .iterator = part->address,
+				     .unit = (uint32_t)unit->from + 1 };
 
 	for (int user = 0; user < USERS; user++) {
 		if (part->own[user])
-			add_probe(&entry, part->own[user]);
-		else
+			add_probe(&entry, part->own[user], (enum probe_user)user);
+		else if (is_event(part))
 			add_shared(unit, event, user, &entry);
 		for (unsigned i = 0; !user && i < OTHERS; i++)
 			if (!strcmp(others[i].event, part->name))
-				add_probe(&entry, reader->others[i]);
+				add_probe(&entry, reader->others[i], others[i].user);
 	}
-	return !entry.count || vec_push(reader->table, entry);
+	return !entry.count ||
+	       (vec_push(reader->table, entry) && add_trampoline(reader, part->name, entry));
 }
 
 /* The next file's parts. False: there are no more. */
@@ -237,6 +272,7 @@ int probe_table_read(const struct symbols *symbols, struct probe_table *ret)
 	if (!r)
 		r = read_units(&reader);
 	vec_free(&reader.parts);
+	vec_free(&reader.trampolines);
 	if (ret->count)
 		qsort(ret->items, ret->count, sizeof(*ret->items), compare_entries);
 	return r;
@@ -249,6 +285,19 @@ const struct probe_entry *probe_table_find(const struct probe_table *table, uint
 	return table->count
 		       ? bsearch(&key, table->items, table->count, sizeof(key), compare_entries)
 		       : NULL;
+}
+
+uint64_t probe_entry_of(const struct probe_entry *entry, enum probe_user user)
+{
+	uint64_t first = 0;
+	bool is_shared = false;
+
+	for (unsigned i = 0; i < entry->count; i++) {
+		is_shared |= user == PROBE_FTRACE && entry->probes[i].user == PROBE_COMMANDS;
+		if (!first && entry->probes[i].user == user)
+			first = entry->probes[i].address;
+	}
+	return first && is_shared ? entry->iterator : first;
 }
 
 void probe_table_free(struct probe_table *table)

@@ -9,10 +9,28 @@
 
 enum { PROBES_MAX = 8 }; /* of one tracepoint */
 
+/** Whose the probes are. */
+enum probe_user {
+	PROBE_FTRACE,
+	PROBE_PERF,
+	PROBE_BPF,
+	PROBE_USERS_OF_CLASSES, /* those above have one probe for each class of events */
+	PROBE_FTRACE_SYSCALLS = PROBE_USERS_OF_CLASSES,
+	PROBE_PERF_SYSCALLS,
+	PROBE_COMMANDS, /* ftrace's, which remembers what threads are called */
+	PROBE_GRAPH,    /* of the function graph tracer */
+	PROBE_USERS,
+};
+
 struct probe_entry {
-	uint64_t callee;             /* what is called where there are several probes, or none */
-	uint64_t probes[PROBES_MAX]; /* the likeliest first */
+	uint64_t callee;   /* the iterator, or a trampoline to what is called */
+	uint64_t iterator; /* what is called where there are several probes, or none */
+	struct {
+		uint64_t address;
+		enum probe_user user;
+	} probes[PROBES_MAX]; /* the likeliest first */
 	unsigned count;
+	uint32_t unit; /* the same for events of one header, and not 0 */
 };
 
 /** Zero-initialise before use. */
@@ -35,6 +53,13 @@ int probe_table_read(const struct symbols *symbols, struct probe_table *ret);
 
 /** The entry of the function that a tracepoint calls, or NULL. */
 const struct probe_entry *probe_table_find(const struct probe_table *table, uint64_t callee);
+
+/**
+ * What a tracepoint calls where it is switched on together with others of its unit, for one user; 0
+ * where that user has no probe for it. A tracepoint that ftrace remembers the names of threads by
+ * then has two.
+ */
+uint64_t probe_entry_of(const struct probe_entry *entry, enum probe_user user);
 
 /** Free the entries; accepts zeroes. */
 void probe_table_free(struct probe_table *table);

@@ -14,6 +14,7 @@
 #include "decode/pt_cursor.h"
 #include "decode/pt_segment.h"
 #include "decode/sideband.h"
+#include "decode/tracepoint_table.h"
 
 enum flow_kind {
 	/* `block`: its first `count` instructions ran. FLOW_TAKEN: the conditional branch at its
@@ -111,13 +112,6 @@ struct flow_code {
 
 enum { FLOW_PATCHES = 64 };
 
-/** An instruction that is another than in the copy. */
-struct patched_insn {
-	uint64_t site;                      /* its address */
-	uint64_t to;                        /* where it leads; 0: it is as copied again */
-	uint8_t bytes[INSN_MAX_SIZE], size; /* of the instruction */
-};
-
 /** Code found patched since it was copied (flow_patch.h), in order of time. */
 struct flow_patches {
 	uint32_t count;
@@ -127,6 +121,7 @@ struct flow_patches {
 		const struct machine *machine;
 		struct patched_insn insn;
 		struct patched_insn also; /* of the same change; site 0: none */
+		struct tracepoint_group group; /* instead of both: many at once */
 		uint32_t from;            /* in force once packets told so many addresses, */
 		uint64_t since, until;    /* and at times in [since, until) */
 	} items[FLOW_PATCHES];            /* the last, see flow_mark_set() */

@@ -88,6 +88,31 @@ static void what_does_not_fit_is_not_counted(void **state)
 	assert_int_equal(f->list.items[LABEL_LIST_MAX - 1].ip, LABEL_LIST_MAX);
 }
 
+/* Of a group all labels count that it changes. */
+static void a_group_counts_with_its_labels(void **state)
+{
+	const struct probe_entry entry = { .unit = 1,
+					   .probes = { { 1000, PROBE_PERF } },
+					   .count = 1 };
+	struct tracepoint_site sites[] = {
+		{ .ip = 10, .size = 5, .entry = &entry, .copied = 500, .call = 0 },
+		{ .ip = 20, .size = 5, .entry = &entry, .copied = 25, .target = 600, .call = 10 },
+		{ .ip = 30, .size = 5, .entry = &entry, .copied = 600, .target = 600, .call = 10 },
+		{ .ip = 40, .size = 5, .entry = &entry, .copied = 45, .target = 600, .call = 10 },
+	};
+	const struct tracepoint_table table = { .items = sites, .count = 4 };
+	struct fixture *f = *state;
+
+	f->patches.items[f->patches.count++] =
+		(struct flow_patch){ .machine = f->machines.host,
+				     .group = { &table, 1, PROBE_PERF, true } };
+	label_list_add(&f->list, &f->patches);
+	assert_int_equal(f->list.count, 2);
+	assert_int_equal(label_list_lowest(&f->list), 20);
+	label_list_add(&f->list, &f->patches);
+	assert_int_equal(f->list.count, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -95,6 +120,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_site_counts_once),
 		TEST(the_lowest_address_is_that_of_all),
+		TEST(a_group_counts_with_its_labels),
 		TEST(what_does_not_fit_is_not_counted),
 	};
 

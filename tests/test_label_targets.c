@@ -78,6 +78,31 @@ static void a_nop_leads_to_what_nothing_else_reaches(void **state)
 	assert_int_equal(targets.dead_count, 1);
 }
 
+/* Code may come back behind what follows the label, or to where a jump leads that does. */
+static void what_leads_right_behind_the_label_is_told(void **state)
+{
+	struct label_targets targets;
+	struct fixture fixture;
+
+	make(&fixture);
+	load(&fixture, base);
+	assert_int_equal(find(&fixture, LABEL).exact_count, 1);
+	make(&fixture);
+	put_jump(&fixture, APART + 2, NEXT + 2);
+	load(&fixture, base);
+	targets = find(&fixture, LABEL);
+	assert_int_equal(targets.exact_count, 0);
+	assert_int_equal(targets.back_count, 1);
+	make(&fixture);
+	put_jump(&fixture, NEXT, 0);
+	put_jump(&fixture, APART + 2, 0);
+	load(&fixture, base);
+	targets = find(&fixture, LABEL);
+	assert_int_equal(targets.items[0], base + APART);
+	assert_int_equal(targets.exact_count, 0);
+	assert_int_equal(targets.back_count, 1);
+}
+
 static void what_a_branch_reaches_is_less_likely(void **state)
 {
 	struct label_targets targets;
@@ -170,6 +195,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_nop_leads_to_what_nothing_else_reaches),
+		cmocka_unit_test(what_leads_right_behind_the_label_is_told),
 		cmocka_unit_test(what_a_branch_reaches_is_less_likely),
 		cmocka_unit_test(where_functions_begin_there_are_no_labels),
 		cmocka_unit_test(without_names_nothing_is_guessed),

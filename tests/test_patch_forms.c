@@ -135,7 +135,8 @@ static void a_trampoline_jumps_to_it(void **state)
 	assert_option(&forms, 0, PROBE, "\xe8\x79\0\0\0");
 }
 
-/* The label and the call behind it change at the same time; or there are several probes. */
+/* The label and the call behind it change at the same time; or there are several probes; or all
+ * tracepoints of its group are switched on with it. */
 static void a_tracepoint_is_switched_on_with_its_probe(void **state)
 {
 	struct patch_forms forms;
@@ -145,14 +146,19 @@ static void a_tracepoint_is_switched_on_with_its_probe(void **state)
 	add_symbol(&fixture, ITERATOR, "__traceiter_sched_switch");
 	add_symbol(&fixture, PROBE, "trace_event_raw_event_sched_switch");
 	forms = find(&fixture);
-	assert_int_equal(forms.count, 2);
+	assert_int_equal(forms.count, 3);
 	assert_option(&forms, 0, APART, "\xe9\x19\0\0\0");
 	assert_int_equal(forms.items[0].also.site, 0);
 	assert_option(&forms, 1, APART, "\xe9\x19\0\0\0");
 	assert_int_equal(forms.items[1].also.site, base + APART + 2);
 	assert_int_equal(forms.items[1].also.to, base + PROBE);
 	assert_memory_equal(forms.items[1].also.bytes, "\xe8\x59\0\0\0", 5);
-	assert_true(forms.items[0].is_usual && forms.items[1].is_usual);
+	assert_true(forms.items[0].is_usual && forms.items[1].is_usual && forms.items[2].is_usual);
+	assert_null(forms.items[1].group.table);
+	assert_non_null(forms.items[2].group.table);
+	assert_int_equal(forms.items[2].insn.site, 0);
+	assert_int_equal(forms.items[2].group.user, PROBE_FTRACE);
+	assert_true(forms.items[2].group.is_on);
 }
 
 static void other_calls_are_what_they_are(void **state)

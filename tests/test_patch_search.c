@@ -21,13 +21,16 @@ enum {
 	LEAF = 0x100,
 	ITERATOR = 0x120, /* of a tracepoint's probes */
 	PROBE = 0x140,
+	SECOND_ITERATOR = 0x130,
+	SECOND_PROBE = 0x150,
 };
 
 static const uint64_t base = 0xffffffff81000000;
 
 struct bench {
 	uint8_t image[SIZE], later[SIZE];
-	bool has_later, has_tracepoint;
+	bool has_later;
+	unsigned tracepoints;
 	struct pt_bytes trace;
 };
 
@@ -108,14 +111,20 @@ struct found {
 	unsigned candidates;
 };
 
-static void add_tracepoint(struct symbols *symbols)
+static void add_tracepoints(struct symbols *symbols, unsigned count)
 {
-	struct symbol symbol = { .start = base + ITERATOR, .name = "__traceiter_x" };
+	static const struct symbol items[] = {
+		{ .start = ITERATOR, .name = "__traceiter_x" },
+		{ .start = PROBE, .name = "perf_trace_x" },
+		{ .start = SECOND_ITERATOR, .name = "__traceiter_y" },
+		{ .start = SECOND_PROBE, .name = "perf_trace_y" },
+	};
 
-	assert_int_equal(symbols_add(symbols, &symbol), 0);
-	symbol.start = base + PROBE;
-	symbol.name = "perf_trace_x";
-	assert_int_equal(symbols_add(symbols, &symbol), 0);
+	for (unsigned i = 0; i < 2 * count; i++) {
+		struct symbol symbol = { .start = base + items[i].start, .name = items[i].name };
+
+		assert_int_equal(symbols_add(symbols, &symbol), 0);
+	}
 	assert_int_equal(symbols_finish(symbols, true), 0);
 }
 
@@ -125,8 +134,8 @@ static void load(struct bench *bench, struct machines *machines)
 	assert_true(bench_add_code(machines->host, base, bench->image, SIZE));
 	assert_true(bench_add_function(machines->host, base));
 	assert_true(bench_add_function(machines->host, base + LEAF));
-	if (bench->has_tracepoint)
-		add_tracepoint(&machines->host->symbols);
+	if (bench->tracepoints)
+		add_tracepoints(&machines->host->symbols, bench->tracepoints);
 	if (bench->has_later)
 		assert_int_equal(later_code_add(&machines->host->later, base, bench->image,
 						(struct bytes){ bench->later, SIZE }),
@@ -294,7 +303,7 @@ static struct found trace_and_call(bool has_tracepoint, unsigned times)
 	struct bench bench;
 
 	make(&bench, false);
-	bench.has_tracepoint = has_tracepoint;
+	bench.tracepoints = has_tracepoint;
 	/* 7: call LEAF; jne 7; jmp *rcx */
 	put(&bench, 7, "\xe8\xf4\0\0\0\x75\xf9\xff\xe1", 9);
 	/* call ITERATOR; jmp 7 */
@@ -324,6 +333,62 @@ static void a_tracepoint_need_not_explain_as_much(void **state)
 	assert_none(&found);
 	found = trace_and_call(false, 40);
 	assert_none(&found);
+}
+
+/* Two tracepoints of one file, of which one or both are switched on, as often as is said. */
+static struct found trace_two(bool is_second_on, unsigned times)
+{
+	struct bench bench;
+
+	make(&bench, false);
+	bench.tracepoints = 2;
+	/* 7: call LEAF; the second label; jne 7; jmp *rcx */
+	put(&bench, 7, "\xe8\xf4\0\0\0\x0f\x1f\x44\0\0\x75\xf4\xff\xe1", 14);
+	/* call ITERATOR; jmp 7 */
+	put(&bench, JUMPED, "\xe8\xdb\0\0\0\xeb\xc0\xcc", 8);
+	/* call SECOND_ITERATOR; jmp behind the second label */
+	put(&bench, ROUND, "\xe8\xcb\0\0\0\xeb\xaa", 7);
+	put(&bench, ITERATOR, "\xc3", 1);
+	put(&bench, SECOND_ITERATOR, "\xc3", 1);
+	/* jne; ret */
+	put(&bench, PROBE, "\x75\0\xc3", 3);
+	/* jne; jne; ret */
+	put(&bench, SECOND_PROBE, "\x75\0\x75\0\xc3", 5);
+	tnt(&bench, false);
+	tnt(&bench, true);
+	for (unsigned i = 0; i < times; i++) {
+		tnt(&bench, true);
+		if (is_second_on) {
+			tnt(&bench, false);
+			tnt(&bench, false);
+			tnt(&bench, true);
+		}
+		tnt(&bench, true);
+	}
+	return decode(&bench, NULL, UINT64_MAX);
+}
+
+static void what_is_switched_on_together_is_one_patch(void **state)
+{
+	struct found found = trace_two(true, 1);
+	const struct flow_patch *patch = &found.patches.items[0];
+
+	assert_int_equal(found.gaps, 0);
+	assert_int_equal(found.patches.count, 1);
+	assert_int_equal(patch->insn.site, 0);
+	assert_non_null(patch->group.table);
+	assert_int_equal(patch->group.user, PROBE_PERF);
+	assert_true(patch->group.is_on);
+}
+
+static void what_is_on_alone_is_no_group(void **state)
+{
+	struct found found = trace_two(false, 40);
+
+	assert_int_equal(found.gaps, 0);
+	assert_int_equal(found.patches.count, 1);
+	assert_int_equal(found.patches.items[0].insn.site, base + LABEL);
+	assert_null(found.patches.items[0].group.table);
 }
 
 /* A wrong turn into a loop takes any conditional branches, until an address is told. */
@@ -442,6 +507,8 @@ int main(void)
 		cmocka_unit_test(of_two_in_a_row_the_first_is_taken),
 		cmocka_unit_test(what_soon_disagrees_again_is_refused),
 		cmocka_unit_test(a_tracepoint_need_not_explain_as_much),
+		cmocka_unit_test(what_is_switched_on_together_is_one_patch),
+		cmocka_unit_test(what_is_on_alone_is_no_group),
 		cmocka_unit_test(what_only_goes_round_is_refused),
 		cmocka_unit_test(what_has_no_label_is_left),
 		cmocka_unit_test(the_search_is_bounded),

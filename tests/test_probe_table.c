@@ -28,7 +28,7 @@ static void assert_first(const struct probe_table *table, uint64_t callee, uint6
 
 	assert_non_null(entry);
 	assert_true(entry->count > 0);
-	assert_int_equal(entry->probes[0], probe);
+	assert_int_equal(entry->probes[0].address, probe);
 }
 
 static void a_class_of_the_same_name_is_the_only_one(void **state)
@@ -45,7 +45,7 @@ static void a_class_of_the_same_name_is_the_only_one(void **state)
 	table = read_all(&symbols);
 	assert_first(&table, 0x1000, 0x2100);
 	assert_int_equal(probe_table_find(&table, 0x1000)->count, 2);
-	assert_int_equal(probe_table_find(&table, 0x1000)->probes[1], 0x2200);
+	assert_int_equal(probe_table_find(&table, 0x1000)->probes[1].address, 0x2200);
 	assert_first(&table, 0x1100, 0x2000);
 	assert_int_equal(probe_table_find(&table, 0x1100)->count, 1);
 	probe_table_free(&table);
@@ -101,6 +101,91 @@ static void some_probes_have_names_of_their_own(void **state)
 	probe_table_free(&table);
 }
 
+static void a_trampoline_leads_to_the_same(void **state)
+{
+	const struct probe_entry *entry;
+	struct symbols symbols = { 0 };
+	struct probe_table table;
+
+	add(&symbols, 0x1000, "__traceiter_kfree");
+	add(&symbols, 0x2000, "trace_event_raw_event_kfree");
+	add(&symbols, 0x9000, "__SCT__tp_func_kfree");
+	add(&symbols, 0x9008, "__SCT__tp_func_alone");
+	table = read_all(&symbols);
+	assert_first(&table, 0x9000, 0x2000);
+	entry = probe_table_find(&table, 0x9000);
+	assert_int_equal(entry->callee, 0x9000);
+	assert_int_equal(entry->iterator, 0x1000);
+	assert_null(probe_table_find(&table, 0x9008));
+	probe_table_free(&table);
+}
+
+static void events_of_one_file_are_a_unit(void **state)
+{
+	struct symbols symbols = { 0 };
+	struct probe_table table;
+
+	add(&symbols, 0x1000, "__traceiter_kfree");
+	add(&symbols, 0x1100, "__traceiter_kmalloc");
+	add(&symbols, 0x2000, "trace_event_raw_event_kfree");
+	add(&symbols, 0x2100, "trace_event_raw_event_kmalloc");
+	add(&symbols, 0x3000, "__traceiter_softirq_raise");
+	add(&symbols, 0x4000, "trace_event_raw_event_softirq");
+	table = read_all(&symbols);
+	assert_int_equal(probe_table_find(&table, 0x1000)->unit,
+			 probe_table_find(&table, 0x1100)->unit);
+	assert_int_not_equal(probe_table_find(&table, 0x1000)->unit,
+			     probe_table_find(&table, 0x3000)->unit);
+	probe_table_free(&table);
+}
+
+/* ftrace remembers what threads are called with a probe besides that of the event. */
+static void every_user_has_a_probe_of_its_own(void **state)
+{
+	const struct probe_entry *entry;
+	struct symbols symbols = { 0 };
+	struct probe_table table;
+
+	add(&symbols, 0x1000, "__traceiter_sched_switch");
+	add(&symbols, 0x1100, "__traceiter_sched_process_exec");
+	add(&symbols, 0x2000, "trace_event_raw_event_sched_switch");
+	add(&symbols, 0x2100, "perf_trace_sched_switch");
+	add(&symbols, 0x2200, "trace_event_raw_event_sched_process_exec");
+	add(&symbols, 0x3000, "probe_sched_switch");
+	table = read_all(&symbols);
+	entry = probe_table_find(&table, 0x1000);
+	assert_int_equal(probe_entry_of(entry, PROBE_FTRACE), 0x1000);
+	assert_int_equal(probe_entry_of(entry, PROBE_PERF), 0x2100);
+	assert_int_equal(probe_entry_of(entry, PROBE_COMMANDS), 0x3000);
+	assert_int_equal(probe_entry_of(entry, PROBE_BPF), 0);
+	entry = probe_table_find(&table, 0x1100);
+	assert_int_equal(probe_entry_of(entry, PROBE_FTRACE), 0x2200);
+	assert_int_equal(probe_entry_of(entry, PROBE_COMMANDS), 0);
+	probe_table_free(&table);
+}
+
+/* Tracepoints without an event are for BPF and modules alone. */
+static void what_is_no_event_has_no_class_of_others(void **state)
+{
+	const struct probe_entry *entry;
+	struct symbols symbols = { 0 };
+	struct probe_table table;
+
+	add(&symbols, 0x1000, "__traceiter_pelt_cfs_tp");
+	add(&symbols, 0x1100, "__traceiter_sched_waking");
+	add(&symbols, 0x2000, "trace_event_raw_event_sched_wakeup_template");
+	add(&symbols, 0x2100, "__bpf_trace_pelt_cfs_tp");
+	add(&symbols, 0x2200, "__bpf_trace_sched_wakeup_template");
+	table = read_all(&symbols);
+	entry = probe_table_find(&table, 0x1000);
+	assert_int_equal(probe_entry_of(entry, PROBE_FTRACE), 0);
+	assert_int_equal(probe_entry_of(entry, PROBE_BPF), 0x2100);
+	entry = probe_table_find(&table, 0x1100);
+	assert_int_equal(probe_entry_of(entry, PROBE_FTRACE), 0x2000);
+	assert_int_equal(probe_entry_of(entry, PROBE_BPF), 0x2200);
+	probe_table_free(&table);
+}
+
 static void without_tracepoints_there_is_nothing(void **state)
 {
 	struct symbols symbols = { 0 };
@@ -120,6 +205,10 @@ int main(void)
 		cmocka_unit_test(a_shared_class_is_where_its_events_are),
 		cmocka_unit_test(another_files_classes_are_not_asked),
 		cmocka_unit_test(some_probes_have_names_of_their_own),
+		cmocka_unit_test(a_trampoline_leads_to_the_same),
+		cmocka_unit_test(events_of_one_file_are_a_unit),
+		cmocka_unit_test(every_user_has_a_probe_of_its_own),
+		cmocka_unit_test(what_is_no_event_has_no_class_of_others),
 		cmocka_unit_test(without_tracepoints_there_is_nothing),
 	};
 
