@@ -20,8 +20,8 @@ enum {
 	WORK_WALK = 1,            /* to read the packets of a byte of trace, */
 	WORK_SCAN = 3,            /* to look for visits in it, */
 	WORK_FOLLOW = 8,          /* or to follow it through code */
-	FIRST_PARTS = 256,        /* looked at before it is known where to look */
-	MORE_PARTS = 64,          /* then at a time, by all ranges, */
+	FIRST_PARTS = 64,         /* looked at before it is known where to look */
+	MORE_PARTS = 16,          /* then at a time, by all ranges, */
 	TIRED = 4,                /* and twice as many, up to so often, where that brings nothing */
 	LEAD_BYTES = 256 << 10,   /* of trace before a part that begins in a guest, for the clock */
 	SEGMENT_BYTES = 64 << 10, /* of trace, at least */
@@ -43,6 +43,7 @@ struct range {
 	struct code_votes votes;         /* by what visits agree with */
 	struct sample_times times; /* between which it was replaced, by what is known so far */
 	unsigned tired;            /* how often they stayed the same */
+	uint64_t settled;          /* votes seen when there was no more to look at; 0: there is */
 };
 
 /* An address of a range that was told in a segment. */
@@ -211,6 +212,12 @@ static bool step(struct pass *pass)
 	return !flow_next(&run);
 }
 
+/* The time of the present step; a trace without times has but one. */
+static uint64_t present_ns(const struct pass *pass)
+{
+	return pass->sources->config->tsc ? flow_ns(&pass->flow) : 0;
+}
+
 /* Whether an address of a range is told in the segment. */
 static bool has_visits(struct pass *pass, const struct inference_source *source,
 		       const struct pt_segment *segment)
@@ -220,8 +227,8 @@ static bool has_visits(struct pass *pass, const struct inference_source *source,
 	begin(pass, source, segment, EARLIER);
 	pass->flow.quick = 1;
 	while (step(pass)) {
-		if (!pass->first_ns && pass->flow.clock.now)
-			pass->first_ns = flow_ns(&pass->flow);
+		if (!pass->first_ns && pass->flow.clock.known)
+			pass->first_ns = present_ns(pass);
 		if (pass->flow.addresses != addresses && present_range(pass))
 			return true;
 		addresses = pass->flow.addresses;
@@ -257,27 +264,20 @@ static void look_at_place(struct pass *pass, struct told *told)
 	told->is_astray = block && block->astray;
 }
 
-/* Whether it is known when the present address was told, or nobody can know that. In the midst of a
- * queue the clock may have to wait for a time that it understands. */
-static bool has_time(const struct pass *pass)
-{
-	return pass->flow.clock.now || !pass->sources->config->tsc;
-}
-
 static void tell(struct pass *pass, struct told_list *list)
 {
 	const struct pt_flow *flow = &pass->flow;
 	struct range *range = present_range(pass);
 	struct told told = { .position = pt_cursor_position(&flow->cursor),
-			     .time_ns = flow_ns(flow),
+			     .time_ns = present_ns(pass),
 			     .range = range,
 			     .addresses = flow->addresses };
 
 	while (list->open < list->count &&
 	       flow->addresses - list->items[list->open].addresses >= ADDRESSES)
 		list->open++;
-	if (!range || (pass->is_sample && !has_time(pass)))
-		return;
+	if (!range || (pass->is_sample && !flow->clock.known))
+		return; /* in the midst of a queue a clock may have to wait for its time */
 	if (pass->is_about_modules)
 		look_at_place(pass, &told);
 	pass->is_cut |= !vec_push(list, told);
@@ -381,24 +381,47 @@ static void run_queue(struct pass *pass, const struct inference_source *source)
 	}
 }
 
-/* Begin to walk at a PSB as if nothing were known before it. In a guest the clock has to wait for a
- * time that it understands: there the walk begins some way before. */
+static struct pt_psb_state state_at(const struct pass *pass, const struct aux_queue *queue,
+				    uint64_t psb)
+{
+	struct pt_psb_state state;
+	struct pt_cursor cursor;
+
+	pt_cursor_init(&cursor, queue, pass->sources->config, psb + PT_PSB_SIZE);
+	(void)pt_cursor_psb(&cursor, &state);
+	return state;
+}
+
+/* The PSB from which on a clock that knows nothing knows the time at a PSB. A guest's time it may
+ * not understand: then that is the last one before it, if it is not far, that is of the host. */
+static uint64_t clock_start(const struct pass *pass, const struct aux_queue *queue, uint64_t psb)
+{
+	struct pt_psb_state state = state_at(pass, queue, psb);
+	uint64_t at = psb > LEAD_BYTES ? psb - LEAD_BYTES : 0, start = psb, offset;
+
+	if (!state.have_pip || !state.nr ||
+	    pt_offsets_find(&pass->sources->offsets, state.vmcs, &offset))
+		return psb;
+	while ((at = pt_psb_after(queue, at)) < psb) {
+		state = state_at(pass, queue, at);
+		if (state.have_tsc && !(state.have_pip && state.nr))
+			start = at;
+		at += PT_PSB_SIZE;
+	}
+	return start;
+}
+
+/* Begin to walk there as if nothing were known before it. */
 static void enter(const struct pass *pass, const struct aux_queue *queue, uint64_t psb,
 		  struct pt_walk *walk)
 {
 	const struct patch_inference *sources = pass->sources;
-	struct pt_psb_state state;
 	struct pt_segment start;
-	struct pt_cursor cursor;
 
-	pt_cursor_init(&cursor, queue, sources->config, psb + PT_PSB_SIZE);
-	(void)pt_cursor_psb(&cursor, &state);
 	pt_walk_init(walk, queue, sources->config, &sources->offsets, UINT64_MAX);
 	walk->grid = SAMPLE_BYTES;
 	start = walk->segment;
-	start.from = psb;
-	if (state.have_pip && state.nr)
-		start.from = pt_psb_after(queue, psb > LEAD_BYTES ? psb - LEAD_BYTES : 0);
+	start.from = clock_start(pass, queue, psb);
 	pt_walk_resume(walk, &start);
 }
 
@@ -423,7 +446,7 @@ static void run_part(struct pass *pass, const struct sample_part *part, uint64_t
 	pass->work += (to - from) * WORK_WALK;
 	aux_pages_release_trace(&sources->mapping, source->queue, from, to);
 	seen.from_ns = pass->first_ns;
-	if (!walk.ended && walk.segment.clock.now)
+	if (!walk.ended && sources->config->tsc && walk.clock.known)
 		seen.to_ns = time_conv_ns(&sources->config->conv, walk.segment.clock.now);
 	pass->is_cut |= !trace_sample_add(&pass->sample, &seen);
 }
@@ -450,8 +473,8 @@ static bool may_go_on(const struct pass *pass)
 	return pass->work < WORK_MAX && !pass->is_cut;
 }
 
-/* Look at so many parts that may have something of these times. */
-static void look(struct pass *pass, const struct sample_times *times, size_t most)
+/* Look at so many parts that may have something of these times. Returns whether there were any. */
+static bool look(struct pass *pass, const struct sample_times *times, size_t most)
 {
 	struct sample_part *parts = calloc(most, sizeof(*parts));
 	size_t count = parts ? trace_sample_choose(&pass->sample, times, most, parts) : 0;
@@ -459,6 +482,13 @@ static void look(struct pass *pass, const struct sample_times *times, size_t mos
 	for (size_t i = 0; i < count && may_go_on(pass); i++)
 		look_at(pass, &parts[i]);
 	free(parts);
+	return count;
+}
+
+/* Whether no visit was seen since there was nothing left to look at. */
+static bool is_settled(const struct range *range)
+{
+	return range->settled && range->settled == range->votes.seen;
 }
 
 static void look_where_replaced(struct pass *pass, struct range *range, size_t most)
@@ -470,7 +500,7 @@ static void look_where_replaced(struct pass *pass, struct range *range, size_t m
 	is_same = times.from_ns == range->times.from_ns && times.to_ns == range->times.to_ns;
 	range->tired = !is_same ? 0 : range->tired < TIRED ? range->tired + 1 : TIRED;
 	range->times = times;
-	look(pass, &times, most << range->tired);
+	range->settled = look(pass, &times, most << range->tired) ? 0 : range->votes.seen;
 }
 
 /* Whether there may be ranges that were not met yet. */
@@ -495,14 +525,17 @@ static const struct sample_times all_times = { 0, UINT64_MAX };
 static void look_further(struct pass *pass)
 {
 	const bool is_searching = may_meet_more(pass);
-	const size_t asking = pass->ranges.count + is_searching;
-	const size_t each = asking < MORE_PARTS ? MORE_PARTS / (asking + !asking) : 1;
+	size_t asking = is_searching, each;
 
+	for (size_t i = 0; i < pass->met.count; i++)
+		asking += !is_settled(pass->met.items[i]);
+	each = asking < MORE_PARTS ? MORE_PARTS / (asking + !asking) : 1;
 	for (size_t i = 0; i < pass->met.count && may_go_on(pass); i++)
-		look_where_replaced(pass, pass->met.items[i], each);
+		if (!is_settled(pass->met.items[i]))
+			look_where_replaced(pass, pass->met.items[i], each);
 	if (!is_searching)
 		return;
-	look(pass, &all_times, each << pass->tired);
+	(void)look(pass, &all_times, each << pass->tired);
 	pass->tired += pass->tired < TIRED;
 }
 
@@ -513,7 +546,7 @@ static void run_sample(struct pass *pass)
 
 	pass->is_sample = true;
 	pass->sample.sources = pass->sources;
-	look(pass, &all_times, FIRST_PARTS);
+	(void)look(pass, &all_times, FIRST_PARTS);
 	do {
 		seen = pass->sample.seen.count;
 		look_further(pass);

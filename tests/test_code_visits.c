@@ -232,9 +232,28 @@ static void replace_twice(void **state, const char *one, const char *other, uint
 struct stretch {
 	unsigned blocks, each; /* of the trace, and in every how many there is a visit */
 	char what;
-	bool is_late; /* the PSB+ do not tell the time: it is not known in the first half of a block
-		       */
+	enum { TOLD, LATE, GUEST } when; /* it is known when a block begins */
 };
+
+enum { HOST_EACH = 8 };
+
+/* The PSB+ of block `i` of a stretch, and how the kernel comes to run. Its time is told there; or
+ * not before a visit; or a guest runs, whose time nobody knows, but in every so many blocks. */
+static void put_start(struct pt_bytes *trace, const struct stretch *stretch, unsigned i,
+		      uint64_t tsc)
+{
+	const bool is_guest = stretch->when == GUEST && i % HOST_EACH != 1;
+
+	pt_put_psb(trace);
+	if (tsc && stretch->when != LATE)
+		pt_put_value(trace, PT_TSC, is_guest ? 1 : tsc);
+	if (is_guest)
+		pt_put(trace, &(struct pt_packet){ .kind = PT_PIP, .flag = true });
+	pt_put_value(trace, PT_PSBEND, 0);
+	if (is_guest)
+		pt_put(trace, &(struct pt_packet){ .kind = PT_PIP });
+	pt_put_ip(trace, PT_TIP_PGE, kernel, PT_IP_AUTO);
+}
 
 /* A queue so long that only some of it is looked at: blocks with a PSB+ each, 100 ns after each
  * other, the first at 100, and with one visit or none. */
@@ -243,20 +262,17 @@ static void add_long_queue(struct fixture *fixture, unsigned number,
 {
 	static const uint8_t pad[10 * LONG_BLOCK];
 	struct pt_bytes *trace = &fixture->traces[number];
-	unsigned block = 0;
+	uint64_t tsc = 0;
 
 	for (const struct stretch *stretch = stretches; stretch->blocks; stretch++)
 		for (unsigned i = 0; i < stretch->blocks; i++) {
 			size_t from = trace->size;
 
-			pt_put_psb(trace);
-			if (!stretch->is_late && fixture->config.tsc)
-				pt_put_value(trace, PT_TSC, 100 * ++block);
-			pt_put_ip(trace, PT_FUP, kernel, PT_IP_AUTO);
-			pt_put_value(trace, PT_PSBEND, 0);
+			tsc += fixture->config.tsc ? 100 : 0;
+			put_start(trace, stretch, i, tsc);
 			visit(trace, i % stretch->each ? '-' : stretch->what);
-			if (stretch->is_late)
-				pt_put_value(trace, PT_TSC, 100 * ++block);
+			if (stretch->when == LATE)
+				pt_put_value(trace, PT_TSC, tsc);
 			pt_put_bytes(trace, pad, fixture->block - (trace->size - from));
 		}
 	bench_queue_add(&fixture->queues[number], trace->data, trace->size, false);
@@ -440,9 +456,24 @@ static void psbs_may_be_far_apart(void **state)
 
 static void a_visit_whose_time_is_not_known_is_no_vote(void **state)
 {
-	const struct stretch one[] = { { 1300, 1, 'B' }, { 1300, 1, 'A', true }, { 0 } };
+	const struct stretch one[] = { { 1300, 1, 'B' }, { 1300, 1, 'A', LATE }, { 0 } };
 
 	assert_in_range(since_long(state, one, &one[2]), 129900, 131000);
+}
+
+/* Visits are soon after a guest ran, of which nothing tells the host's time. */
+static void a_clock_may_have_to_begin_before_a_part(void **state)
+{
+	enum { BEFORE = 50 * HOST_EACH, AFTER = 60 * HOST_EACH };
+	const struct stretch blocks[] = { { BEFORE, 4, 'B', GUEST },
+					  { HOST_EACH, 1, '-', GUEST },
+					  { AFTER, 4, 'A', GUEST },
+					  { 0 } };
+	struct fixture *fixture = set_up_replaced(state);
+
+	fixture->block = 2 * LONG_BLOCK;
+	begin_long(fixture, blocks, &blocks[3]);
+	assert_int_equal(finish(state), 100 * BEFORE - 199);
 }
 
 /* A trace without times, most of which is the same block over and over. */
@@ -500,6 +531,7 @@ int main(void)
 		cmocka_unit_test(a_long_trace_may_have_several_changes),
 		cmocka_unit_test(psbs_may_be_far_apart),
 		cmocka_unit_test(a_visit_whose_time_is_not_known_is_no_vote),
+		cmocka_unit_test(a_clock_may_have_to_begin_before_a_part),
 		cmocka_unit_test(no_more_than_so_much_is_looked_at),
 		cmocka_unit_test(where_nobody_goes_other_code_came),
 		cmocka_unit_test(what_may_be_is_believed),
