@@ -1,5 +1,6 @@
-/* The call depth of each thread, for indented output and call chains. This is not the return stack
- * of the decoder: it is per thread, separate for host and guest, and may miss calls. */
+/* The calls that each thread is in, for indented output and call chains. Unlike the return stack of
+ * the decoder (pt_flow.h) they are kept for each thread, host and guest apart, and calls from
+ * before the trace are missing. */
 #pragma once
 
 #include <stdbool.h>

@@ -32,7 +32,8 @@ struct chunk_list {
 	struct chunk *first, *last;
 };
 
-/** What a chunk of so many bytes of text takes: the lines that it ends with go beyond them. */
+/** The memory for a chunk that is full when it has `bytes` of text: the last lines go beyond that.
+ */
 static inline size_t chunk_room(size_t bytes)
 {
 	return bytes + bytes / 2;

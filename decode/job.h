@@ -48,7 +48,7 @@ void job_init(struct job *job, struct printer *printer);
 int job_run(struct job *job, struct worker *worker, const struct flow_code *where,
 	    struct chunk *chunk);
 
-/** When its next lines are, about; in TSC ticks. */
+/** The approximate time of its next lines, in TSC ticks. */
 uint64_t job_time(const struct job *job);
 
 /** Release what a job holds, and itself. */

@@ -12,7 +12,7 @@ struct branch_entry {
 	bool from_guest, to_guest;
 };
 
-/** The flags that are shown. */
+/** Bits of `flags` that are shown. */
 enum {
 	BRANCH_ENTRY_MISSED = 1 << 0,
 	BRANCH_ENTRY_PREDICTED = 1 << 1,

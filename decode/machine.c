@@ -43,7 +43,7 @@ static void free_ranges(struct named_ranges *ranges)
 	history_free(&ranges->history);
 }
 
-/* What the nodes of a tree point to is not theirs. */
+/* Does not free what a node of the tree points to, which is in an arena. */
 static void keep(void *item)
 {
 }
@@ -296,7 +296,8 @@ struct dso *machine_dso(struct machine *machine, const char *name, const struct 
 	return dso;
 }
 
-/* Files are looked for when code from them is first asked for: most are never traced. */
+/* Read a file when code or symbols of it are first asked for: most files that are mapped never are.
+ */
 static void load_dso(struct machine *machine, struct dso *dso)
 {
 	char note[512];
@@ -323,8 +324,8 @@ static uint64_t known_time(const struct machine *machine, uint64_t time_ns)
 	return machine->is_timeless ? UINT64_MAX - 1 : time_ns;
 }
 
-/* The first range of code that was replaced that ends behind `address`. Of one that it is in it is
- * known now since when that is so. */
+/* The first range of replaced code that ends behind `address`. If the address is in it, `since` is
+ * known when this returns. */
 static const struct later_range *next_replaced(const struct machine *machine, uint64_t address)
 {
 	const struct later_range *range = later_code_range(&machine->later, address);
@@ -334,7 +335,7 @@ static const struct later_range *next_replaced(const struct machine *machine, ui
 	return range;
 }
 
-/* Since when an address has the code of the later copy; UINT64_MAX: never. */
+/* The time from which on an address has the code of the later copy; UINT64_MAX: never. */
 static uint64_t later_since(const struct machine *machine, const struct later_range *range,
 			    uint64_t address)
 {
@@ -347,7 +348,8 @@ static bool is_later(uint64_t since, uint64_t time_ns)
 	return since != UINT64_MAX && time_ns >= since;
 }
 
-/* What holds in a range of code that is replaced, or up to it, does not hold before or after. */
+/* Limit a view to where its bytes hold: not across the border of a range of replaced code, nor
+ * across the time when it was replaced. */
 static void limit_view(const struct later_range *range, uint64_t since, uint64_t address,
 		       uint64_t time_ns, struct code_view *view)
 {
@@ -437,8 +439,7 @@ static int user_code(struct machine *machine, int32_t pid, uint64_t address, uin
 	return bytes.size ? 0 : -PTVM_NO_CODE;
 }
 
-/* Say once that a kernel ran whose code nobody has: the remedy is an option or a better recording.
- */
+/* Note, once, that a kernel ran of whose code there is no copy, and which options name one. */
 static void note_no_kernel(struct machine *machine)
 {
 	if (machine->is_flat || has_kernel(machine))
@@ -476,8 +477,8 @@ int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_
 	return r;
 }
 
-/* Names belong to the code that was copied with them; where the first copy has none, a module may
- * have come meanwhile. */
+/* The symbol of an address in the copy whose code is there at that time. Where the first copy has
+ * no symbol, a module may have been loaded later. */
 static const struct symbol *find_symbol(const struct machine *machine, uint64_t address,
 					uint64_t time_ns)
 {
@@ -592,7 +593,7 @@ static void load_labels(struct machine *machine)
 		label_table_free(&machine->labels);
 }
 
-/* What is made of the kernel's memory and symbols when it is first asked for. */
+/* Make the tables of jump labels and probes when one is first asked for. */
 static void load_tables(struct machine *machine)
 {
 	if (atomic_load_explicit(&machine->tables_are_loaded, memory_order_acquire))

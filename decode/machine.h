@@ -38,10 +38,11 @@ struct symbol_view {
 	const char *dso;  /* as perf prints it between parentheses; NULL unknown */
 };
 
-/** All machines of a recording. */
-/** More than a machine runs: each takes memory, and is looked for in the recording. */
+/** More guests than a host runs. A made-up recording could name any number, and each takes memory.
+ */
 enum { MACHINES_GUESTS_MAX = 4096 };
 
+/** All machines of a recording. */
 struct machines {
 	struct machine *host;
 	/* By machine pid, the default guest (pid 0) first if there is one. */
@@ -53,10 +54,10 @@ struct machines {
 };
 
 /**
- * Load what the recording and the options know of every machine: kcore (all segments), kallsyms
- * and modules or vmlinux with symtab; host processes' maps, vDSO and files by MMAP2 and build
- * id as perf finds them; TEXT_POKE, KSYMBOL and BPF records as changes in time.
- * A file that is missing or damaged leaves less known and a note (machines_notes()), never a
+ * Load what the recording and the options know of every machine: kernels from kcore, kallsyms and
+ * modules, or from vmlinux; the maps of the host's processes from MMAP records, and their files as
+ * perf finds them, by path and build id; changes in time from TEXT_POKE, KSYMBOL and BPF records.
+ * A file that is missing or damaged leaves less known and a note (machines_note()), but is no
  * failure. `data` must outlive the result.
  * Returns 0 or -PTVM_NO_MEMORY; -PTVM_SYSTEM or -PTVM_BAD_INPUT only for a file that the user
  * named and that cannot be used, or is not there.
@@ -71,10 +72,12 @@ void machines_free(struct machines *machines);
  * the only guest; NULL when there is none. */
 struct machine *machines_guest(const struct machines *machines, int32_t pid);
 
-/** Add a warning for each file that could not be read to its end (lost_pages); when all is read. */
+/** Add a note for each file with pages that could not be read (lost_pages.h). To be called when
+ * everything has been read. */
 void machines_note_lost_pages(const struct machines *machines);
 
-/** Warnings gathered while loading, one line each (no newline); NULL past the last. */
+/** Note `index`: a warning of one line, without a newline. NULL past the last. More may come while
+ * code is looked up. */
 const char *machines_note(const struct machines *machines, size_t index);
 
 /** Make an empty machine, for code given by hand (--elf, --raw). NULL when memory is out. */
@@ -104,41 +107,43 @@ int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_
 void machine_symbol(struct machine *machine, int32_t pid, uint64_t address, uint64_t time_ns,
 		    struct symbol_view *ret);
 
-/** Where an address of process `pid` is in the file that is mapped there; the address itself in the
- * kernel, and where no file is. */
+/** The offset in its file of what is mapped at `address` of process `pid`; the address itself in
+ * the kernel, and where no file is mapped. */
 uint64_t machine_file_address(const struct machine *machine, int32_t pid, uint64_t address,
 			      uint64_t time_ns);
 
 /** The kernel address of a symbol, 0 if unknown. Linear. */
 uint64_t machine_symbol_address(const struct machine *machine, const char *name);
 
-/** Whether there is a later copy of the kernel's memory that has other code. */
+/** Whether there is a later copy of the kernel's memory whose code differs anywhere. */
 bool machine_has_later_code(const struct machine *machine);
 
 /**
- * The bytes at `address` in a later copy of the kernel's memory, if some of the first `size` are
- * others than machine_code() has at `time_ns`, and no record says when that changed; no bytes
+ * The bytes at `address` in a later copy of the kernel's memory, if some of the first `size` differ
+ * from what machine_code() gives at `time_ns`, and no record says when they changed. No bytes
  * otherwise. They live as long as the machine.
  */
 struct bytes machine_later_code(const struct machine *machine, uint64_t address, size_t size,
 				uint64_t time_ns);
 
-/** Where the code of a kernel was replaced by what a later copy has, by address. Since when is for
- * the caller to find out and set: machine_replaced_settle(). */
+/** The ranges in which the code of a kernel was replaced by what a later copy has, by address.
+ * Their `since` is for the caller to find out and set; see machine_replaced_settle(). */
 struct later_range *machine_replaced(struct machine *machine, size_t *ret_count);
 
-/** The one of them that an address is in; NULL: none. */
+/** The range of machine_replaced() that an address is in; NULL: none. */
 struct later_range *machine_replaced_at(struct machine *machine, uint64_t address);
 
 /**
- * Have somebody told when it is first of interest since when code was replaced, if some was.
+ * Set a function that finds out when code was replaced (machine_replaced()), so that this is only
+ * done if it matters.
  *
- * @settle  called with `context` whenever somebody asks for code or symbols in it, in any thread,
- *          which goes on when it returns; NULL: not any more
+ * @settle  called with `context` each time that somebody asks for code or symbols in such a range;
+ *          in any thread, which waits for it. NULL: there is nothing more to find out
  */
 void machine_replaced_settle(struct machine *machine, void (*settle)(void *context), void *context);
 
-/** Have one of the copies' code, whatever the time is, or LATER_SINCE. */
+/** Use the code of one copy in all these ranges, whatever the time is; or, with LATER_SINCE, by
+ * their time. */
 void machine_replaced_assume(struct machine *machine, enum later_version version);
 
 /** The module that a kernel's address belongs to, as "[kvm]"; NULL: none that is known. */

@@ -9,17 +9,14 @@
 
 enum { PAGE = 4096 };
 
-/* A failure of a file nobody asked for becomes a note, and is over. */
+/* A failure of a file that the user did not name becomes a note, and loading goes on. */
 static int settle(struct machine *machine, int r, const char *asked, const struct ptvm_error *from,
 		  struct ptvm_error *error)
 {
 	if (!r)
 		return 0;
-	if (asked || r == -PTVM_NO_MEMORY) {
-		if (error)
-			*error = *from;
-		return r;
-	}
+	if (asked || r == -PTVM_NO_MEMORY)
+		return ptvm_fail_as(error, from, r);
 	machine_note(machine, "%s", from->message);
 	return 0;
 }
@@ -96,7 +93,7 @@ static int add_missing(struct image *image, const struct elf_file *file)
 	return r == -PTVM_NO_MEMORY ? r : 0;
 }
 
-/* Keep what is other than before: where packets and code disagree, that may be why. */
+/* Keep the pages of a later copy that differ: where packets and code disagree, that may be why. */
 static int add_changed(struct later_code *later, const struct image *image,
 		       const struct elf_file *file)
 {
@@ -118,7 +115,7 @@ static int add_changed(struct later_code *later, const struct image *image,
 	return r;
 }
 
-/* Of what was there before, the earlier bytes stay: at what time they changed is not known. */
+/* Read the later copy. Where the first one has bytes, they stay: when they changed is not known. */
 static int load_later(struct machine *machine, const char *path, struct ptvm_error *error)
 {
 	struct elf_file file;
@@ -167,7 +164,7 @@ static int move_kernel(struct symbols *symbols, uint64_t delta)
 	return symbols_finish(symbols, true);
 }
 
-/* How far the kernel was from where these symbols say it is. */
+/* How far from where these symbols say the kernel was when it was traced (KASLR). */
 static uint64_t displacement(const struct machine *machine, const struct symbols *symbols)
 {
 	uint64_t address = 0;
@@ -177,7 +174,8 @@ static uint64_t displacement(const struct machine *machine, const struct symbols
 	return address ? machine->reference_address - address : 0;
 }
 
-/* Sets `ret_moved` when the symbols are of another boot than the recording: so is the kcore. */
+/* Sets `ret_moved` if the symbols are of another boot than the recording: the kcore beside them is,
+ * too. */
 static int load_kallsyms(struct machine *machine, const char *path, bool *ret_moved,
 			 struct ptvm_error *error)
 {

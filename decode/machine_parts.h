@@ -20,7 +20,7 @@
 /** A name that holds for a range of addresses: the kernel's or a module's, or a KSYMBOL. */
 struct named_range {
 	uint64_t start;
-	const char *name; /* NULL: from then on none */
+	const char *name; /* NULL: the range has no name any more */
 };
 
 struct named_ranges {
@@ -39,15 +39,16 @@ struct machine_mapping {
 struct machine {
 	int32_t pid;
 	bool is_guest;
-	bool is_timeless;        /* what was last holds for all times */
+	bool is_timeless;        /* the trace has no time: what was last holds throughout */
 	bool is_flat;            /* made by hand: one address space for everything */
 	const char *kernel_name; /* "[kernel.kallsyms]" */
 	struct image image;
 	struct later_code later;
 	struct text_pokes pokes;
-	struct symbols symbols, later_symbols; /* of modules that a later copy has besides */
-	struct named_ranges maps;              /* the kernel and its modules */
-	struct named_ranges ksymbols;          /* BPF programs and other text made at run time */
+	struct symbols symbols;
+	struct symbols later_symbols; /* of modules that only a later copy has */
+	struct named_ranges maps;     /* the kernel and its modules */
+	struct named_ranges ksymbols; /* BPF programs and other text made at run time */
 	/* Where the recording says the kernel is: a symbol and its address; NULL unknown. */
 	const char *reference_name;
 	uint64_t reference_address;
@@ -56,8 +57,8 @@ struct machine {
 		struct dso **items;
 		size_t count, room;
 	} dsos;
-	void *dso_tree; /* the same for tsearch(), by name and build id: a recording may have very
-			   many */
+	void *dso_tree; /* of tsearch(3): the same by name and build id, as there may be very many
+			 */
 	struct dso_places places;
 	struct {
 		struct machine_mapping *items;
@@ -78,7 +79,7 @@ struct machine {
 	pthread_mutex_t tracepoints_lock;
 };
 
-/** Tell the user something. While loading, or with the lock held. */
+/** Add a note for the user. To be called while loading, or with the lock held. */
 void machine_note(struct machine *machine, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -86,12 +87,13 @@ void machine_note(struct machine *machine, const char *format, ...)
 int named_ranges_add(struct named_ranges *ranges, uint64_t start, uint64_t end, uint64_t time,
 		     const char *name);
 
-/** The one of this name and build id, made when it is new; NULL when memory is out. */
+/** The file with this name (borrowed) and build id, which is made if it is new; NULL when memory is
+ * out. */
 struct dso *machine_dso(struct machine *machine, const char *name, const struct build_id *build_id);
 
 /**
- * Find the machine of a guest by exact pid, or make it. Returns 0, -PTVM_NO_MEMORY, or -PTVM_END:
- * there are MACHINES_GUESTS_MAX others, which is noted.
+ * Find the machine of a guest by exact pid, or make it. Returns 0, -PTVM_NO_MEMORY, or -PTVM_END if
+ * it would be one more than MACHINES_GUESTS_MAX, with a note.
  */
 int machines_guest_add(struct machines *machines, int32_t pid, struct machine **ret);
 

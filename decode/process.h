@@ -34,15 +34,15 @@ struct processes {
 		size_t count, room;
 	} spaces;         /* by order */
 	uint32_t *by_pid; /* indices of spaces, sorted by pid and order */
-	size_t lost;      /* spaces whose line of forks is too long, maps that overlap too much */
+	size_t lost;      /* spaces with too many ancestors, and maps that overlap too much */
 };
 
 /*
- * Building takes two passes over the records: first all that begins an address space, then what
- * is mapped into them. `order` is any number that rises with the records, above 0.
+ * Building takes two passes over the records: the first for all that begins an address space, the
+ * second for what is mapped into them. `order` is a number above 0 that rises with the records.
  */
 
-/** First pass: `pid` has maps, whatever made it. */
+/** First pass: there is a process `pid`, since a record says that it has maps. */
 int processes_add(struct processes *processes, int32_t pid);
 /** First pass: `pid` is a copy of `parent` (-1: of nothing, exec) from `time` on. */
 int processes_begin(struct processes *processes, int32_t pid, int32_t parent, uint64_t time,
@@ -61,9 +61,8 @@ struct process_view {
 	uint64_t end, from, to;
 };
 
-/** Find the map at `address` of `pid` at `time`; false where there is none, in [ret->from,
- * ret->to).
- */
+/** Find the map at `address` of `pid` at `time`. Returns false where there is none; `ret` then says
+ * from when to when. */
 bool processes_find(const struct processes *processes, int32_t pid, uint64_t address, uint64_t time,
 		    struct process_view *ret);
 

@@ -38,7 +38,7 @@ struct record_lines {
  * any case. */
 int record_lines_init(struct record_lines *lines, const struct print_config *config);
 
-/** Go to the next one. */
+/** Go to the next record that may be a line. */
 void record_lines_next(struct record_lines *lines);
 
 /**

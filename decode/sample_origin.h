@@ -1,6 +1,6 @@
-/* What led to a sample of another event, by the trace: the calls, and the last branches before it
- * (--itrace=G and L). Whoever follows the trace writes it, and whoever makes the line of the sample
- * reads it, in the layout of a sample that was recorded with them. */
+/* What the trace tells about how another event's sample came about: the calls it was in, and the
+ * last branches before it (--itrace=G and L). The printer of the trace writes this, and the one of
+ * the sample's line reads it, in the layout of a sample that was recorded with them. */
 #pragma once
 
 #include <stdint.h>
@@ -11,8 +11,8 @@
 #include "decode/text.h"
 
 enum {
-	/* The time of a sample is that of its end: so many branches, generously, may have come
-	 * since the place that it tells, and are not among those that are shown. As perf has it. */
+	/* A sample's time is taken a little later than its address. So many more branches than
+	 * wanted are kept, as perf does, since those in between are not shown. */
 	ORIGIN_BRANCHES_SINCE = 1024,
 	ORIGIN_BRANCH_BYTES = 24,
 };
@@ -40,5 +40,5 @@ struct origin_limits {
 void sample_origin_add(struct text *text, const struct origin_limits *limits, uint64_t ip,
 		       const struct call_stack *stack, const struct last_branches *branches);
 
-/** What was appended. */
+/** Read what sample_origin_add() appended; `bytes` are just that, possibly none. */
 struct sample_origin sample_origin_read(struct bytes bytes);

@@ -20,7 +20,7 @@ static int default_input(const char **ret, struct ptvm_error *error)
 	if (!perf_file_default(ret, &none))
 		return 0;
 	if (fstat(STDIN_FILENO, &status) || !S_ISFIFO(status.st_mode))
-		return ptvm_fail(error, none.code, "%s", none.message);
+		return ptvm_fail_as(error, &none, -(int)none.code);
 	*ret = "-";
 	return 0;
 }
@@ -156,7 +156,8 @@ static int parse_list(const char *option, const char *text, struct number_ranges
 	return text ? number_ranges_parse(option, text, ret, error) : 0;
 }
 
-/* A recording and a raw trace have options of their own; those of the other would do nothing. */
+/* Some options are only for a recording, others only for a raw trace: refuse what would have no
+ * effect. */
 static int check_input(const struct script_args *args, struct ptvm_error *error)
 {
 	const struct machine_options *machine = &args->machine;

@@ -41,8 +41,9 @@ struct choice {
 /* perf does not take flags for a field, and does not have the others. */
 enum { NO_CHANGE = FIELD_FLAGS | FIELD_VMCS | FIELD_NR };
 
-/* The options in their order. What a list leaves of all and of no fields tells what it adds and
- * takes away. */
+/* Apply the options in their order. Each is applied three times: to the fields so far, to no
+ * fields, which leaves what it adds, and to all fields, which leaves those that it does not take
+ * away. */
 static int choose(const struct script_args *args, enum event_kind kind, struct choice *choice,
 		  struct ptvm_error *error)
 {
@@ -60,7 +61,7 @@ static int choose(const struct script_args *args, enum event_kind kind, struct c
 			r = fields_parse(text, kind, &kept, error);
 		if (r)
 			return r;
-		if (kept == added) /* a list: in perf, only -flags takes these away */
+		if (kept == added) /* a list replaces all fields, but in perf it keeps flags */
 			choice->fields |= flags;
 		choice->asked = (choice->asked & kept) | added;
 		choice->refused = (choice->refused | (kept == added ? 0 : ~kept)) & ~added;

@@ -49,8 +49,8 @@ struct sideband {
 /* Far more than any machine has; a number beyond is damage. */
 enum { CPUS = 1 << 16 };
 
-/* `is_arrival`: the thread says itself that it is there, which settles what its predecessor said.
- */
+/* Add that a thread gets a CPU. `is_arrival`: that is from its own record, of switching in;
+ * otherwise from that of its predecessor, of switching out. */
 static int add_switch(struct sideband *sideband, int32_t cpu, struct switch_entry entry,
 		      bool is_arrival)
 {

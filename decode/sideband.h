@@ -30,7 +30,8 @@ void sideband_free(struct sideband *sideband);
 const struct switch_entry *sideband_switches(const struct sideband *sideband, int32_t cpu,
 					     size_t *count);
 
-/** How many of the first switches have settled at `time_ns`: the last of them has the CPU. */
+/** How many of the switches have settled by `time_ns`; the thread of the last of these has the CPU.
+ */
 size_t switches_settled(const struct switch_entry *switches, size_t count, uint64_t time_ns);
 
 /** The name of a thread at a time: COMM records, FORK inheritance, THREAD_MAP; NULL unknown

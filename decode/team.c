@@ -92,7 +92,7 @@ static void give_back(struct team *team, struct chunk *chunk)
 	team->chunk_count--;
 }
 
-/* What is done of a lane is to be written next. */
+/* Give the chunks of a lane that are done to the timeline, and drop the jobs that have ended. */
 static void hand_over(struct team *team, struct lane *lane)
 {
 	struct timeline_lane *to = &team->timeline.lanes[lane - team->lanes];
@@ -117,7 +117,7 @@ static bool can_write(struct team *team)
 	return timeline_is_ready(&team->timeline);
 }
 
-/* Write what comes next, but where another thread is at it: it will write this, too. */
+/* Write what comes next. If another thread is doing so, it will write this, too. */
 static void write_lines(struct team *team)
 {
 	struct timeline *timeline = &team->timeline;
@@ -152,9 +152,9 @@ static bool can_walk(const struct team *team, const struct lane *lane)
 	return !lane->walking && !lane->walked && lane->jobs < team->lane_jobs;
 }
 
-/* A thread that finds no job sleeps, and wakes up on the CPU of the one that wakes it: for some
- * milliseconds both share that. So that there is always one, the next is made before the last is
- * taken. */
+/* Whether a lane has fewer jobs waiting than there are threads, and can make more. A thread that
+ * finds no job sleeps. When it is woken it shares the CPU of the thread that wakes it for some
+ * milliseconds. To avoid that, the next job is made before the last one is taken. */
 static bool is_short_of_jobs(const struct team *team, const struct lane *lane)
 {
 	unsigned waiting = 0;
@@ -164,15 +164,16 @@ static bool is_short_of_jobs(const struct team *team, const struct lane *lane)
 	return waiting < team->threads && can_walk(team, lane);
 }
 
-/* Whether nothing can be written for want of what this job of the lane, or its next one, has. */
+/* Whether nothing can be written until this job of the lane (NULL: its next one) has made lines. */
 static bool is_missed(const struct team *team, const struct lane *lane, const struct job *job)
 {
 	return job == lane->first && !team->writing &&
 	       !team->timeline.lanes[lane - team->lanes].chunks.first;
 }
 
-/* What to do next: what is missed, otherwise what comes first in time, as long as there is memory
- * for it. A lane without a job is one to walk. */
+/* The lane to work for, and which of its jobs to run; `*ret` NULL: cut its next segment. First
+ * comes what is missed for writing, and then, as long as there is memory, what is earliest in time.
+ * NULL when there is nothing to do. */
 static struct lane *pick(struct team *team, struct job **ret)
 {
 	bool missed = false, has_room = team->chunk_count < team->chunks_max;
@@ -321,8 +322,8 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* Have a new thread begin on another CPU than this one. Where none is idle it would begin here,
- * also where others run nothing but what gives way (SCHED_IDLE), and wait for milliseconds. */
+/* Let a new thread begin on another CPU than this one. Otherwise it may begin here and wait for
+ * milliseconds, even if all that other CPUs run is SCHED_IDLE. */
 static void begin_elsewhere(pthread_attr_t *attr, const cpu_set_t *all)
 {
 	cpu_set_t others = *all;

@@ -24,8 +24,9 @@ struct lane {
 	struct printer printer; /* of all its jobs, where lines depend on those before */
 	struct job *first, *last;
 	unsigned jobs;
-	uint64_t held;        /* pages of trace from here on may be in memory */
-	bool walking, walked; /* a thread cuts the next segment; there is none after the last job */
+	uint64_t held; /* position in the queue: pages from here on may be in memory */
+	bool walking;  /* a thread is cutting the next segment */
+	bool walked;   /* there are no more segments */
 };
 
 struct team {
@@ -39,16 +40,16 @@ struct team {
 	pthread_cond_t work; /* there may be some, or it is over */
 	bool stop, gaps_only, in_order, out_of_memory;
 	bool left_out;
-	/* The lines that come next go out by the thread that made them, or another that is just
-	 * writing. */
+	/* A thread is writing lines; it also writes what others have ready meanwhile. */
 	bool writing;
-	struct timeline timeline;         /* of the thread that is writing */
-	struct ptvm_error *error;         /* why lines could not be written */
-	int written;                      /* what came of that */
-	struct chunk_list chunks;         /* that are free */
-	size_t chunk_bytes;               /* of text that a chunk should have */
-	size_t trace_bytes;               /* of a lane that are given back at a time */
-	unsigned chunk_count, chunks_max; /* not free; of which there may be more only in need */
+	struct timeline timeline; /* of the thread that is writing */
+	struct ptvm_error *error; /* why lines could not be written */
+	int written;              /* what timeline_write() returned last */
+	struct chunk_list chunks; /* that are free */
+	size_t chunk_bytes;       /* of text that a chunk should have */
+	size_t trace_bytes;       /* of a lane that are given back at a time */
+	unsigned chunk_count;     /* that are in use */
+	unsigned chunks_max; /* more than these only while nothing could be written otherwise */
 	/* of segments that are done */
 	uint64_t gaps[GAP_KINDS], insns, corrections, translated;
 	struct label_list labels;

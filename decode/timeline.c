@@ -43,7 +43,7 @@ static int flush(struct timeline *timeline, struct ptvm_error *error)
 	return 0;
 }
 
-/* Lines, which stay where they are until the next flush(). */
+/* Add lines, which must stay where they are until the next flush(). */
 static int add_lines(struct timeline *timeline, char *data, size_t size, struct ptvm_error *error)
 {
 	if (timeline->output->max_lines)
@@ -53,7 +53,7 @@ static int add_lines(struct timeline *timeline, char *data, size_t size, struct 
 	return timeline->slice_count < TIMELINE_SLICES ? 0 : flush(timeline, error);
 }
 
-/* Lines that stay where they are no longer than until this returns. */
+/* Add a copy of lines. */
 static int add_copy(struct timeline *timeline, const struct text *lines, struct ptvm_error *error)
 {
 	struct text *kept = &timeline->kept;
@@ -75,7 +75,7 @@ static int add_copy(struct timeline *timeline, const struct text *lines, struct 
 	return add_lines(timeline, kept->data + kept->size - lines->size, lines->size, error);
 }
 
-/* Lines of one time, which is to be filled in. */
+/* Add lines of one time, which is filled in where they have a mark for it. */
 static int write_timed(struct timeline *timeline, const char *data, size_t size, uint64_t time_ns,
 		       struct ptvm_error *error)
 {

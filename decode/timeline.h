@@ -18,7 +18,7 @@ struct timeline_output {
 	unsigned threads;   /* that decode; 1: none beside the caller's */
 };
 
-/** What is there of a queue. */
+/** The lines of one queue that have not been written yet. */
 struct timeline_lane {
 	struct chunk_list chunks;
 	size_t run; /* of the first chunk, the next to be written */
@@ -33,13 +33,13 @@ struct timeline {
 	size_t lane_count;
 	struct record_lines records;
 	struct time_column times;
-	struct iovec slices[TIMELINE_SLICES]; /* to be written */
+	struct iovec slices[TIMELINE_SLICES]; /* lines to be written at once */
 	int slice_count;
-	struct text kept;       /* of these, what is in no chunk */
-	struct chunk_list done; /* have been written; the caller takes them away */
-	uint64_t lines;         /* where there is a limit */
-	bool full;              /* the limit is reached */
-	bool written;           /* there were lines */
+	struct text kept;       /* copies of those that are not in a chunk */
+	struct chunk_list done; /* chunks that have been written; the caller takes them away */
+	uint64_t lines;         /* so far; only counted if there is a limit */
+	bool full;              /* the limit has been reached */
+	bool written;           /* any line so far */
 };
 
 /**

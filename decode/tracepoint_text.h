@@ -35,5 +35,5 @@ void tracepoint_text_start(struct tracepoint_text *points, struct bytes section,
 void tracepoint_text_add(struct tracepoint_text *points, uint64_t id, int32_t cpu, uint64_t time_ns,
 			 struct bytes raw, struct text *text);
 
-/** Accepts zeroes. */
+/** End the process, if there is one; accepts zeroes. */
 void tracepoint_text_stop(struct tracepoint_text *points);
