@@ -257,6 +257,12 @@ static int parse(const struct option_row *rows, int argc, char **argv, struct re
 	return words < 0 ? words : take_command(argv + argc - words, words, ret);
 }
 
+/* An option of `perf record` or `perf kvm` that their users may try. */
+#define REFUSED(letter, name, why)                                                                 \
+	{                                                                                          \
+		letter, name, OPT_FLAG, .help = why, .flags = OPTION_REFUSED                       \
+	}
+
 int record_options_parse(int argc, char **argv, struct record_options *ret,
 			 struct ptvm_error *error)
 {
@@ -311,6 +317,14 @@ int record_options_parse(int argc, char **argv, struct record_options *ret,
 		  "directory to make (default: ptvm.data; what is there becomes .old)" },
 		{ 0, "repair", OPT_STRING, &o->repair, "DIR",
 		  "do only this: complete a recording whose recorder was killed" },
+		REFUSED(0, "kcore", "kernels are always copied"),
+		REFUSED(0, "host", "host and guest are always traced, ptvm script has --host-only"),
+		REFUSED(0, "guest",
+			"host and guest are always traced, ptvm script has --guest-only"),
+		REFUSED(0, "guestkallsyms", "--via says how the guest's kernel is copied"),
+		REFUSED(0, "guestmodules", "--via says how the guest's kernel is copied"),
+		REFUSED('B', "no-buildid", "nothing is put into ~/.debug"),
+		REFUSED('N', "no-buildid-cache", "nothing is put into ~/.debug"),
 		{ 0 },
 	};
 	int r;

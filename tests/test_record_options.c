@@ -89,6 +89,9 @@ static void something_must_be_named(void **state)
 	assert_int_equal(parse("-a"), 0);
 	assert_int_equal(parse("--repair x"), 0);
 	assert_string_equal(bench.options.repair, "x");
+	assert_refused("-p 1 --kcore", "--kcore is not here: kernels are always copied");
+	assert_refused("--guestkallsyms=x -p 1", "--guestkallsyms is not here: --via says how the "
+						 "guest's kernel is copied");
 	assert_refused("--repair x -a", "--repair records nothing: leave what to trace out");
 	assert_refused("--repair x -- true", "--repair records nothing: leave what to trace out");
 }
