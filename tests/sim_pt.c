@@ -55,7 +55,7 @@ static void put_tnt(struct sim_pt *pt)
 }
 
 /* A TNT, then the TIPs of indirect branches that lie between its branches or after them. */
-void sim_pt_flush(struct sim_pt *pt)
+static void flush(struct sim_pt *pt)
 {
 	if (!pt->tnt_count && !pt->deferred_count)
 		return;
@@ -76,7 +76,7 @@ static void put_tnt_bit(struct sim_pt *pt, bool bit)
 	pt->tnt_count++;
 	pt->tnt_retired = pt->retired;
 	if (pt->tnt_count == (pt->options.long_tnt ? 47 : 6))
-		sim_pt_flush(pt);
+		flush(pt);
 }
 
 void sim_pt_cond(struct sim_pt *pt, bool taken)
@@ -128,7 +128,7 @@ void sim_pt_branch(struct sim_pt *pt, enum pt_packet_kind kind, uint64_t target,
 		pt->enabled = kind == PT_TIP_PGE;
 	if (pt->losing)
 		return;
-	sim_pt_flush(pt);
+	flush(pt);
 	if (mode) {
 		put_cyc(pt);
 		pt_put_value(&pt->out, PT_MODE_EXEC, exec_mode(pt->state.bits));
@@ -143,7 +143,7 @@ void sim_pt_fup(struct sim_pt *pt, uint64_t ip)
 {
 	if (pt->losing)
 		return;
-	sim_pt_flush(pt);
+	flush(pt);
 	pt_put_ip(&pt->out, PT_FUP, ip, PT_IP_AUTO);
 	pt->witnessed = pt->retired;
 }
@@ -152,7 +152,7 @@ void sim_pt_packet(struct sim_pt *pt, const struct pt_packet *packet)
 {
 	if (pt->losing)
 		return;
-	sim_pt_flush(pt);
+	flush(pt);
 	put_cyc(pt);
 	pt_put(&pt->out, packet);
 }
@@ -168,7 +168,7 @@ static void put_mtc(struct sim_pt *pt)
 	if (!pt->options.mtc || pt->losing)
 		return;
 	if (once_in(pt, 2)) /* branches may wait for their TNT across an MTC */
-		sim_pt_flush(pt);
+		flush(pt);
 	put_cyc(pt);
 	pt_put_value(&pt->out, PT_MTC, pt->mtc_count & 0xff);
 }
@@ -292,7 +292,7 @@ void sim_pt_boundary(struct sim_pt *pt)
 	if (pt->options.noise && once_in(pt, 64))
 		put_noise(pt);
 	if (!pt->psbs.count || pt->out.size - pt->last_psb >= pt->options.psb_bytes) {
-		sim_pt_flush(pt);
+		flush(pt);
 		put_psb_plus(pt);
 	}
 }

@@ -106,8 +106,5 @@ void sim_pt_lose(struct sim_pt *pt);
 /** No longer: OVF, then where tracing goes on (a FUP, or a PSB+ when the state changed). */
 void sim_pt_recover(struct sim_pt *pt);
 
-/** Write what is pending. */
-void sim_pt_flush(struct sim_pt *pt);
-
 /** Release the bytes. */
 void sim_pt_free(struct sim_pt *pt);

@@ -567,18 +567,6 @@ struct sim_options sim_options_any(uint64_t seed)
 	return options;
 }
 
-const uint8_t *sim_vm_code(const struct sim_vm *vm, unsigned machine_index, uint64_t ip,
-			   size_t *left)
-{
-	const struct sim_machine *m = &vm->machines[machine_index];
-	const struct sim_code *c = ip - user_base < m->user.size ? &m->user : &m->kernel;
-
-	if (ip - c->base >= c->size)
-		return NULL;
-	*left = c->size - (size_t)(ip - c->base);
-	return c->bytes + (ip - c->base);
-}
-
 unsigned sim_vm_machine(const struct sim_vm *vm, uint64_t vmcs)
 {
 	for (unsigned i = 1; i <= vm->options.guests; i++)

@@ -91,9 +91,6 @@ struct sim_options sim_options_any(uint64_t seed);
 /** Run; release with sim_vm_free(). Aborts when memory is out. */
 void sim_vm_run(const struct sim_options *options, struct sim_vm *ret);
 
-/** Code bytes of a machine, and how many follow; NULL where there are none. */
-const uint8_t *sim_vm_code(const struct sim_vm *vm, unsigned machine, uint64_t ip, size_t *left);
-
 /** The machine whose VMCS this is (packet payload); 0 if none. */
 unsigned sim_vm_machine(const struct sim_vm *vm, uint64_t vmcs);
 
