@@ -230,6 +230,20 @@ static void refresh_place(struct printer *printer)
 	printer->place_size = printer->prefix.size;
 }
 
+/* The time, unless the one that is there looks the same: most lines share their microsecond. */
+static void refresh_time(struct printer *printer)
+{
+	const struct print_config *config = printer->config;
+	uint64_t shown = config->nanoseconds ? printer->time_ns : printer->time_ns / 1000;
+
+	if (!(config->fields & FIELD_TIME) ||
+	    (printer->prefix.size > printer->place_size && shown == printer->shown_time))
+		return;
+	printer->shown_time = shown;
+	printer->prefix.size = printer->place_size;
+	prefix_add_time(&printer->prefix, config, printer->time_ns);
+}
+
 void prefix_refresh(struct printer *printer)
 {
 	if (printer->run_ns != printer->time_ns) {
@@ -242,7 +256,6 @@ void prefix_refresh(struct printer *printer)
 	printer->stale = false;
 	printer->wanted = printer->wanted_place &&
 			  time_ranges_have(&printer->config->times, printer->time_ns);
-	printer->prefix.size = printer->place_size;
-	if (printer->wanted && printer->config->fields & FIELD_TIME)
-		prefix_add_time(&printer->prefix, printer->config, printer->time_ns);
+	if (printer->wanted)
+		refresh_time(printer);
 }

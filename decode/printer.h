@@ -120,6 +120,7 @@ struct printer {
 	/* the text that lines begin with, and whether they are wanted at all */
 	struct text prefix; /* thread and place, `place_size` bytes, then the time */
 	size_t place_size;
+	uint64_t shown_time;      /* that it has, in the units that are shown */
 	size_t comm_at, comm_pad; /* where in it a name is, and the blanks before that */
 	struct branch_lead {
 		uint32_t flags; /* 0: unused */

@@ -65,6 +65,15 @@ static inline void text_putc(struct text *text, char c)
 		text->data[text->size++] = c;
 }
 
+/** Append `count` times the same character. */
+static inline void text_fill(struct text *text, char c, size_t count)
+{
+	if (!text_reserve(text, count))
+		return;
+	memset(text->data + text->size, c, count);
+	text->size += count;
+}
+
 /** Make safe to print what was added since the text had `from` bytes (printable.h). */
 static inline void text_printable(struct text *text, size_t from)
 {
@@ -86,8 +95,8 @@ static inline void text_right(struct text *text, const char *string, size_t widt
 {
 	size_t length = strlen(string);
 
-	for (; length < width; width--)
-		text_putc(text, ' ');
+	if (length < width)
+		text_fill(text, ' ', width - length);
 	text_add(text, string, length);
 }
 
@@ -97,8 +106,8 @@ static inline void text_left(struct text *text, const char *string, size_t width
 	size_t length = strlen(string);
 
 	text_add(text, string, length);
-	for (; length < width; width--)
-		text_putc(text, ' ');
+	if (length < width)
+		text_fill(text, ' ', width - length);
 }
 
 /** Append `fill` as often as it takes to have `width` columns with `count` characters behind it.
@@ -126,6 +135,21 @@ static inline void text_hex(struct text *text, uint64_t value, unsigned width)
 		p[count] = "0123456789abcdef"[value & 15];
 }
 
+/** Write the last `count` decimal digits: two at a time, since each step waits for the one before.
+ */
+static inline void text_digits(char *to, uint64_t value, unsigned count)
+{
+	for (; count > 1; value /= 100) {
+		unsigned pair = (unsigned)(value % 100);
+
+		count -= 2;
+		to[count] = (char)('0' + pair / 10);
+		to[count + 1] = (char)('0' + pair % 10);
+	}
+	if (count)
+		to[0] = (char)('0' + value % 10);
+}
+
 /** Append a number in decimal, right-aligned in `width` columns that are filled up with `fill`. */
 static inline void text_dec(struct text *text, uint64_t value, unsigned width, char fill)
 {
@@ -135,6 +159,6 @@ static inline void text_dec(struct text *text, uint64_t value, unsigned width, c
 	for (uint64_t rest = value; rest >= 10; rest /= 10)
 		count++;
 	p = text_field(text, count, width, fill);
-	for (; p && count--; value /= 10)
-		p[count] = (char)('0' + value % 10);
+	if (p)
+		text_digits(p, value, count);
 }

@@ -2,14 +2,18 @@
 
 void time_column_text(struct text *text, uint64_t time_ns, bool nanoseconds)
 {
+	enum { DIGITS = 9 };
+	unsigned count = nanoseconds ? DIGITS : DIGITS - 3;
+	uint32_t part = (uint32_t)(time_ns % 1000000000);
+	char *p;
+
 	text_dec(text, time_ns / 1000000000, 5, ' ');
-	text_putc(text, '.');
-	time_ns %= 1000000000;
-	if (nanoseconds)
-		text_dec(text, time_ns, 9, '0');
-	else
-		text_dec(text, time_ns / 1000, 6, '0');
-	text_puts(text, ": ");
+	p = text_field(text, count + 3, 0, ' ');
+	if (!p)
+		return;
+	*p++ = '.';
+	text_digits(p, nanoseconds ? part : part / 1000, count);
+	memcpy(p + count, ": ", 2);
 }
 
 static uint64_t shown(struct time_column *column, uint64_t time_ns)

@@ -416,6 +416,43 @@ static void times_are_chosen(void **state)
 	}
 }
 
+static void expect_time(struct printer *printer, uint64_t time_ns, const char *expected)
+{
+	printer->time_ns = time_ns;
+	prefix_refresh(printer);
+	assert_int_equal(printer->prefix.size, strlen(expected));
+	assert_memory_equal(printer->prefix.data, expected, printer->prefix.size);
+}
+
+static void a_time_stands_while_it_looks_the_same(void **state)
+{
+	struct fixture *f = *state;
+	struct printer *printer = &f->bench->printer;
+
+	f->bench->config.nanoseconds = false;
+	f->bench->config.fields = FIELD_TIME | FIELD_NR;
+	expect_time(printer, 0, "host     0.000000: ");
+	expect_time(printer, 999, "host     0.000000: ");
+	expect_time(printer, 1000, "host     0.000001: ");
+	printer->context.nr = printer->place_stale = true;
+	expect_time(printer, 1999, "guest     0.000001: ");
+	f->bench->config.times = (struct time_ranges){ .items = { { 0, 2000 } }, .count = 1 };
+	printer->time_ns = 3000;
+	prefix_refresh(printer);
+	assert_false(printer->wanted);
+	expect_time(printer, 2000, "guest     0.000002: ");
+}
+
+static void each_nanosecond_looks_different(void **state)
+{
+	struct fixture *f = *state;
+	struct printer *printer = &f->bench->printer;
+
+	f->bench->config.fields = FIELD_TIME;
+	expect_time(printer, 1000, "    0.000001000: ");
+	expect_time(printer, 1001, "    0.000001001: ");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -441,6 +478,8 @@ int main(void)
 		TEST(where_a_name_stands_is_known),
 		TEST(a_switch_under_way_is_completed),
 		TEST(times_are_chosen),
+		TEST(a_time_stands_while_it_looks_the_same),
+		TEST(each_nanosecond_looks_different),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,33 @@ static void words_are_filled_up_but_never_cut(void **state)
 	text_free(&text);
 }
 
+static void a_character_is_repeated(void **state)
+{
+	struct text text = { 0 };
+
+	text_fill(&text, '-', 0);
+	text_fill(&text, '-', 3);
+	text_fill(&text, ' ', 1);
+	assert_text(&text, "--- ");
+	text_fill(&text, '=', 10000);
+	assert_int_equal(text.size, 10000);
+	assert_int_equal(text.data[9999], '=');
+	text_free(&text);
+}
+
+static void the_last_digits_of_a_number(void **state)
+{
+	char digits[] = "......";
+
+	text_digits(digits, 12345678, 5);
+	assert_string_equal(digits, "45678.");
+	text_digits(digits + 4, 9, 2);
+	assert_string_equal(digits, "456709");
+	text_digits(digits, 7, 1);
+	text_digits(digits + 1, 8, 0);
+	assert_string_equal(digits, "756709");
+}
+
 static void what_was_written_survives_growing(void **state)
 {
 	struct text text = { 0 };
@@ -81,6 +108,8 @@ int main(void)
 		cmocka_unit_test(numbers_are_right_aligned_in_their_columns),
 		cmocka_unit_test(each_number_has_as_many_digits_as_it_needs),
 		cmocka_unit_test(words_are_filled_up_but_never_cut),
+		cmocka_unit_test(a_character_is_repeated),
+		cmocka_unit_test(the_last_digits_of_a_number),
 		cmocka_unit_test(what_was_written_survives_growing),
 	};
 
