@@ -27,6 +27,7 @@ enum block_end {
 enum { BLOCK_MAX_INSNS = 128 };
 
 struct block_text;
+struct branch_text;
 
 struct block {
 	/* what following the trace touches, in one cache line */
@@ -43,9 +44,10 @@ struct block {
 	const struct insn *insns;
 	const uint64_t *pushes; /* return addresses of the calls in it, in order */
 
-	uint64_t from_ns, to_ns;              /* the code was this in [from, to) */
-	struct block *chain;                  /* in the cache's table */
-	struct block_text *lines, *addresses; /* block_text.h: prepared for printing */
+	uint64_t from_ns, to_ns;      /* the code was this in [from, to) */
+	struct block *chain;          /* in the cache's table */
+	struct block_text *lines;     /* block_text.h: prepared for printing */
+	struct branch_text *branches; /* branch_text.h: the same of branches */
 	struct code_space *space;
 	struct block *variants; /* the same up to an instruction that is another: block_variant() */
 	bool straight;          /* it has no direct jump or call */

@@ -191,26 +191,3 @@ const struct block_text *block_make_lines(struct block *block, const struct bloc
 	text_free(&text);
 	return block->lines;
 }
-
-const struct block_text *block_make_addresses(struct block *block, const struct block_style *style,
-					      struct arena *arena)
-{
-	uint32_t offsets[BLOCK_MAX_INSNS + 1];
-	struct symbol_view *symbols;
-	struct text text = { 0 };
-
-	symbols = arena_alloc(arena, block->count * sizeof(*symbols) + 1);
-	for (unsigned i = 0; symbols && i < block->count; i++) {
-		offsets[i] = (uint32_t)text.size;
-		text_hex(&text, block->insns[i].ip, 16);
-		symbols[i] = address_symbol(block->space, block->insns[i].ip, block->from_ns);
-		symbol_text(&text, &symbols[i], style->fields);
-	}
-	offsets[block->count] = (uint32_t)text.size;
-	if (symbols)
-		block->addresses = keep(block, &text, offsets, arena);
-	if (block->addresses)
-		block->addresses->symbols = symbols;
-	text_free(&text);
-	return block->addresses;
-}

@@ -19,10 +19,7 @@ struct block_style {
 struct block_text {
 	const char *lines; /* of all instructions, one after the other, each with its newline */
 	const uint32_t *offsets; /* count + 1 of them, into lines */
-	/* Where in each line the instruction itself begins, behind its address; NULL where there
-	 * are only addresses. */
-	const uint32_t *insns;
-	const struct symbol_view *symbols; /* of each address; NULL where there are only lines */
+	const uint32_t *insns; /* where in each the instruction itself begins, behind its address */
 };
 
 /** What an address is called; all unknown where `space` is NULL or `ip` is 0. */
@@ -40,20 +37,9 @@ void insn_text(struct text *text, const struct insn *insn, const struct code_spa
 const struct block_text *block_make_lines(struct block *block, const struct block_style *style,
 					  struct arena *arena);
 
-/** The same with only the address of each instruction ("ip sym+off (dso)"), without newline. */
-const struct block_text *block_make_addresses(struct block *block, const struct block_style *style,
-					      struct arena *arena);
-
 /** The prepared lines of a block, made at the first call; as block_make_lines(). */
 static inline const struct block_text *
 block_lines(struct block *block, const struct block_style *style, struct arena *arena)
 {
 	return block->lines ? block->lines : block_make_lines(block, style, arena);
-}
-
-/** Its prepared addresses; as block_make_addresses(). */
-static inline const struct block_text *
-block_addresses(struct block *block, const struct block_style *style, struct arena *arena)
-{
-	return block->addresses ? block->addresses : block_make_addresses(block, style, arena);
 }

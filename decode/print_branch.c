@@ -1,5 +1,6 @@
 #include "decode/print_branch.h"
 
+#include "decode/branch_text.h"
 #include "decode/print_line.h"
 #include "decode/print_origin.h"
 #include "decode/sample_flags.h"
@@ -17,32 +18,10 @@ static bool passes_filter(const struct itrace *itrace, uint32_t flags)
 	return filter ? flags & filter : itrace->branches;
 }
 
-static void make_lead(const struct print_config *config, struct branch_lead *lead, uint32_t flags)
-{
-	lead->flags = flags;
-	lead->text.size = 0;
-	print_add_event(config, &lead->text, "branches", 1);
-	if (config->fields & FIELD_FLAGS)
-		sample_flags_text(&lead->text, flags);
-}
-
-/* Period, event and flags, up to the address: made once for each kind of branch. */
-static void add_lead(struct printer *printer, uint32_t flags)
-{
-	struct branch_lead *lead = printer->leads;
-
-	while (lead->flags != flags && lead->flags && lead < printer->leads + BRANCH_LEADS - 1)
-		lead++;
-	if (lead->flags != flags)
-		make_lead(printer->config, lead, flags);
-	text_add(&printer->out, lead->text.data, lead->text.size);
-}
-
 /* Is a branch of any use: for a line, or for the depth of other lines? */
 static bool begin(struct printer *printer, uint32_t flags)
 {
 	struct branch_line *line = &printer->line;
-	uint32_t fields = printer->config->fields;
 	bool wanted;
 
 	print_branch_settle(printer);
@@ -54,28 +33,13 @@ static bool begin(struct printer *printer, uint32_t flags)
 	line->wanted = wanted;
 	line->guest = printer->context.nr;
 	line->flags = flags;
+	line->parts = NULL;
 	line->insn = NULL;
 	line->to_ip = 0;
 	line->ipc_cycles = 0;
-	if (!wanted)
-		return true;
-	print_add_prefix(printer);
-	add_lead(printer, flags);
-	if (fields & FIELD_IPC)
+	if (wanted && printer->config->fields & FIELD_IPC)
 		print_take_ipc(printer, &printer->branch_ipc, &line->ipc_insns, &line->ipc_cycles);
 	return true;
-}
-
-static struct branch_place place_in(struct printer *printer, struct block *block, unsigned index)
-{
-	const struct print_config *config = printer->config;
-	const struct block_text *text = NULL;
-
-	if (config->fields & (FIELD_IP | FIELD_ADDR | FIELD_CALLINDENT))
-		text = block_addresses(block, &config->style, &printer->where.code->arena);
-	return (struct branch_place){
-		.ip = block->insns[index].ip, .text = text, .index = index, .space = block->space
-	};
 }
 
 /* An address in the present context. */
@@ -84,36 +48,63 @@ static struct branch_place place_at(struct printer *printer, uint64_t ip)
 	return (struct branch_place){ .ip = ip, .space = print_space(printer, ip) };
 }
 
+/* An instruction of a block, with its text; `end` NULL: there is none. */
+static struct branch_place place_in(const struct block *block, unsigned index, const char *text,
+				    const struct branch_end *end)
+{
+	return (struct branch_place){
+		.ip = block->insns[index].ip, .space = block->space, .text = text, .end = end
+	};
+}
+
+static void add_part(struct printer *printer, const char *text, uint32_t from, uint32_t to)
+{
+	text_add(&printer->out, text + from, to - from);
+}
+
+static void add_range(struct printer *printer, const char *text, struct text_range range)
+{
+	add_part(printer, text, range.from, range.to);
+}
+
 static struct symbol_view symbol_of(const struct printer *printer, const struct branch_place *place)
 {
-	if (place->text)
-		return place->text->symbols[place->index];
 	return address_symbol(place->space, place->ip, printer->time_ns);
 }
 
 static void add_place(struct printer *printer, const struct branch_place *place)
 {
-	const struct block_text *text = place->text;
 	struct symbol_view symbol;
 
-	if (text) {
-		text_add(&printer->out, text->lines + text->offsets[place->index],
-			 text->offsets[place->index + 1] - text->offsets[place->index]);
-		return;
+	if (place->end) {
+		add_range(printer, place->text, place->end->place);
+	} else {
+		symbol = symbol_of(printer, place);
+		branch_add_place(&printer->out, place->ip, &symbol, printer->config->fields);
 	}
-	text_hex(&printer->out, place->ip, 16);
-	symbol = symbol_of(printer, place);
-	symbol_text(&printer->out, &symbol, printer->config->fields);
 }
 
-static void add_indent_dso(struct printer *printer, const char *dso)
+static void add_name(struct printer *printer, const struct branch_place *place)
 {
-	size_t from = printer->out.size;
+	struct symbol_view symbol;
 
-	text_puts(&printer->out, "(");
-	text_left(&printer->out, dso ? dso : "[unknown]", printer->config->dso_width);
-	text_printable(&printer->out, from);
-	text_puts(&printer->out, ")\t");
+	if (place->end) {
+		add_range(printer, place->text, place->end->name);
+	} else {
+		symbol = symbol_of(printer, place);
+		branch_add_name(&printer->out, place->ip, &symbol);
+	}
+}
+
+static void add_indent_dso(struct printer *printer)
+{
+	const struct branch_line *line = &printer->line;
+
+	if (line->parts)
+		add_range(printer, line->from.text, line->parts->dso);
+	else
+		branch_add_dso(&printer->out, symbol_of(printer, &line->from).dso,
+			       printer->config->dso_width);
 }
 
 /* Fill up so that what follows does not jump from column to column: the width grows at once, and
@@ -125,8 +116,8 @@ static void fill_up(struct printer *printer, size_t length)
 	if (length > printer->indent_width ||
 	    (length && length + FAR_TOO_MUCH < printer->indent_width))
 		printer->indent_width = (unsigned)(length + 4 + STEP - 1) / STEP * STEP;
-	for (; length < printer->indent_width && !printer->out.failed; length++)
-		text_putc(&printer->out, ' ');
+	if (length < printer->indent_width)
+		text_fill(&printer->out, ' ', printer->indent_width - length);
 }
 
 /* A call shows where it goes, a return where it comes from. */
@@ -135,23 +126,18 @@ static void add_call_indent(struct printer *printer, const struct branch_place *
 	const struct branch_line *line = &printer->line;
 	uint32_t fields = printer->config->fields;
 	const struct branch_place *place = NULL;
-	struct symbol_view symbol;
 	size_t start;
 
 	if (fields & FIELD_DSO && !(fields & (FIELD_IP | FIELD_ADDR)))
-		add_indent_dso(printer, symbol_of(printer, &line->from).dso);
+		add_indent_dso(printer);
 	if (line->flags & (SAMPLE_CALL | SAMPLE_TRACE_BEGIN))
 		place = to;
 	else if (line->flags & (SAMPLE_RETURN | SAMPLE_TRACE_END))
 		place = &line->from;
 	start = printer->out.size;
 	if (place && place->ip) {
-		text_right(&printer->out, "", 4 * depth);
-		symbol = symbol_of(printer, place);
-		if (symbol.name)
-			text_name(&printer->out, symbol.name);
-		else
-			text_hex(&printer->out, place->ip, 16);
+		text_fill(&printer->out, ' ', (size_t)4 * depth);
+		add_name(printer, place);
 	}
 	fill_up(printer, printer->out.size - start);
 }
@@ -173,20 +159,50 @@ static unsigned follow_calls(struct printer *printer, uint64_t to)
 	return stack->depth + !!(line->flags & SAMPLE_RETURN); /* it is popped already */
 }
 
+/* All up to the target. */
+static void add_source(struct printer *printer, const struct branch_place *to, unsigned depth)
+{
+	const struct branch_line *line = &printer->line;
+	const struct branch_parts *parts = line->parts;
+	uint32_t fields = printer->config->fields;
+	const struct text *lead;
+
+	if (parts && parts->flags == line->flags && !(fields & FIELD_CALLINDENT)) {
+		add_part(printer, line->from.text, parts->line, parts->target.place.from);
+		return;
+	}
+	lead = branch_lead(printer, line->flags);
+	text_add(&printer->out, lead->data, lead->size);
+	if (fields & FIELD_CALLINDENT)
+		add_call_indent(printer, to, depth);
+	if (fields & FIELD_IP) {
+		text_putc(&printer->out, ' ');
+		add_place(printer, &line->from);
+	}
+	if (fields & FIELD_ADDR)
+		text_puts(&printer->out, " => ");
+}
+
+/* All behind the target. */
 static void add_insn(struct printer *printer)
 {
 	const struct branch_line *line = &printer->line;
 
+	print_add_ipc(&printer->out, line->ipc_insns, line->ipc_cycles);
+	if (line->parts) {
+		add_part(printer, line->from.text, line->parts->insn, line->parts->end);
+		return;
+	}
 	if (line->insn)
 		insn_text(&printer->out, line->insn, line->insn_space, &printer->config->style);
 	else if (printer->config->fields & FIELD_INSNLEN)
 		text_puts(&printer->out, " ilen: 0");
+	text_putc(&printer->out, '\n');
 }
 
 static void end(struct printer *printer, const struct branch_place *to)
 {
 	struct branch_line *line = &printer->line;
-	uint32_t fields = printer->config->fields;
 	unsigned depth = 0;
 
 	line->open = false;
@@ -194,30 +210,27 @@ static void end(struct printer *printer, const struct branch_place *to)
 		depth = follow_calls(printer, to->ip);
 	if (!line->wanted)
 		return;
-	if (fields & FIELD_CALLINDENT)
-		add_call_indent(printer, to, depth);
-	if (fields & FIELD_IP) {
-		text_putc(&printer->out, ' ');
-		add_place(printer, &line->from);
-	}
-	if (fields & FIELD_ADDR) {
-		text_puts(&printer->out, " => ");
+	print_add_prefix(printer);
+	add_source(printer, to, depth);
+	if (printer->config->fields & FIELD_ADDR)
 		add_place(printer, to);
-	}
-	print_add_ipc(&printer->out, line->ipc_insns, line->ipc_cycles);
-	if (fields & (FIELD_INSN | FIELD_INSNLEN | FIELD_DISASM))
-		add_insn(printer);
-	text_putc(&printer->out, '\n');
+	add_insn(printer);
 }
 
 void print_branch_from_insn(struct printer *printer, struct block *block, unsigned index,
 			    uint32_t flags)
 {
+	struct branch_line *line = &printer->line;
+	const struct branch_text *text;
+
 	if (!begin(printer, flags))
 		return;
-	printer->line.from = place_in(printer, block, index);
-	printer->line.insn = &block->insns[index];
-	printer->line.insn_space = block->space;
+	text = branch_text(printer, block);
+	line->parts = branch_parts_at(text, index);
+	line->from = place_in(block, index, text ? text->lines : NULL,
+			      line->parts ? &line->parts->source : NULL);
+	line->insn = &block->insns[index];
+	line->insn_space = block->space;
 }
 
 void print_branch_from(struct printer *printer, uint64_t ip, uint32_t flags)
@@ -243,14 +256,57 @@ void print_branch_settle(struct printer *printer)
 	end(printer, &to);
 }
 
-void print_branch_to_insn(struct printer *printer, struct block *block, unsigned index)
+/* Complete the line: the target is where the block begins. */
+static void end_at_block(struct printer *printer, struct block *block)
 {
+	const struct branch_text *text = branch_text(printer, block);
+	struct branch_place to =
+		place_in(block, 0, text ? text->lines : NULL, text ? &text->start : NULL);
+
+	end(printer, &to);
+}
+
+void print_branch_within(struct printer *printer, struct block *block, unsigned index,
+			 uint32_t flags)
+{
+	const struct branch_line *line = &printer->line;
 	struct branch_place to;
 
-	if (!printer->line.open)
+	print_branch_from_insn(printer, block, index, flags);
+	if (!line->open)
 		return;
-	to = place_in(printer, block, index);
+	to = place_in(block, index + 1, line->from.text, line->parts ? &line->parts->target : NULL);
 	end(printer, &to);
+}
+
+bool print_branches_within(struct printer *printer, struct block *block, unsigned count)
+{
+	const struct branch_text *text = branch_text(printer, block);
+	unsigned lines = text ? text->known : 0;
+
+	while (lines && text->branches[lines - 1].index >= count)
+		lines--;
+	if (lines && print_begin(printer))
+		print_prepared(printer, text->lines, text->offsets, 0, lines);
+	return text;
+}
+
+bool print_branch_between(struct printer *printer, struct block *block, unsigned index,
+			  struct block *to)
+{
+	const struct branch_text *text = branch_text(printer, block);
+	const struct branch_text *target = branch_text(printer, to);
+	const struct branch_parts *parts = branch_parts_at(text, index);
+
+	if (!parts || !target)
+		return false;
+	if (!print_begin(printer))
+		return true;
+	print_add_prefix(printer);
+	add_part(printer, text->lines, parts->line, parts->target.place.from);
+	add_range(printer, target->lines, target->start.place);
+	add_part(printer, text->lines, parts->insn, parts->end);
+	return true;
 }
 
 void print_branch_arrived(struct printer *printer, struct block *block)
@@ -258,7 +314,7 @@ void print_branch_arrived(struct printer *printer, struct block *block)
 	if (!printer->line.open)
 		return;
 	if (printer->line.to_ip == block->ip && block->count)
-		print_branch_to_insn(printer, block, 0);
+		end_at_block(printer, block);
 	else
 		print_branch_settle(printer);
 }

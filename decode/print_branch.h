@@ -11,14 +11,25 @@ void print_branch_from_insn(struct printer *printer, struct block *block, unsign
 /** The same from an address that is no branch instruction; 0: from outside of the trace. */
 void print_branch_from(struct printer *printer, uint64_t ip, uint32_t flags);
 
+/** The line of a branch by instruction `index` that leads to another block; otherwise the same. */
+bool print_branch_between(struct printer *printer, struct block *block, unsigned index,
+			  struct block *to);
+
 /**
  * The target. The name of an address where a block will begin is taken from that block: the line
  * stays open until print_branch_arrived() or print_branch_settle().
  */
 void print_branch_to(struct printer *printer, uint64_t ip);
 
-/** The same for an instruction of a block. */
-void print_branch_to_insn(struct printer *printer, struct block *block, unsigned index);
+/** A branch by an instruction of a block to the next one there. */
+void print_branch_within(struct printer *printer, struct block *block, unsigned index,
+			 uint32_t flags);
+
+/**
+ * All such branches before instruction `count`, where every branch has a line and nothing is in it
+ * that only the moment tells. False without memory: nothing was printed.
+ */
+bool print_branches_within(struct printer *printer, struct block *block, unsigned count);
 
 /** The flow is in `block`: complete an open line. */
 void print_branch_arrived(struct printer *printer, struct block *block);

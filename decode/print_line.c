@@ -1,11 +1,38 @@
 #include "decode/print_line.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "decode/print_branch.h"
 #include "decode/print_origin.h"
 #include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
+
+uint32_t print_context_flags(const struct printer *printer, const struct pt_context *context)
+{
+	uint32_t flags = context->in_tx ? SAMPLE_IN_TX : 0;
+
+	if (context->if_clear && printer->config->pt->have_event_trace)
+		flags |= SAMPLE_IF_CLEAR;
+	return flags;
+}
+
+uint32_t print_toggle_flag(const struct printer *printer)
+{
+	return printer->config->pt->have_event_trace &&
+			       printer->branch_context.if_clear != printer->context.if_clear
+		       ? SAMPLE_IF_TOGGLE
+		       : 0;
+}
+
+bool print_set_context(struct printer *printer, struct pt_context context)
+{
+	if (!memcmp(&printer->context, &context, sizeof(context)))
+		return false;
+	printer->context = context;
+	printer->stale = printer->place_stale = true;
+	return true;
+}
 
 void print_refresh(struct printer *printer)
 {
@@ -83,27 +110,27 @@ static void add_part(struct printer *printer, const struct block_text *text, uin
 	text_add(&printer->out, text->lines + from, to - from);
 }
 
-/* The lines of instructions, each behind the prefix. */
-static void add_lines(struct printer *printer, const struct block_text *text, unsigned from,
-		      unsigned to)
+void print_prepared(struct printer *printer, const char *lines, const uint32_t *offsets,
+		    unsigned from, unsigned to)
 {
 	size_t prefix_size = printer->prefix.size;
-	size_t size = text->offsets[to] - text->offsets[from] + (to - from) * prefix_size;
+	size_t size = offsets[to] - offsets[from] + (to - from) * prefix_size;
 	char *out;
 
+	printer->lines += to - from - 1;
 	if (!text_reserve(&printer->out, size))
 		return;
 	out = printer->out.data + printer->out.size;
 	printer->out.size += size;
 	if (!prefix_size) {
-		memcpy(out, text->lines + text->offsets[from], size);
+		memcpy(out, lines + offsets[from], size);
 		return;
 	}
 	for (unsigned i = from; i < to; i++) {
-		size_t length = text->offsets[i + 1] - text->offsets[i];
+		size_t length = offsets[i + 1] - offsets[i];
 
 		memcpy(out, printer->prefix.data, prefix_size);
-		memcpy(out + prefix_size, text->lines + text->offsets[i], length);
+		memcpy(out + prefix_size, lines + offsets[i], length);
 		out += prefix_size + length;
 	}
 }
@@ -113,10 +140,8 @@ void print_lines(struct printer *printer, struct block *block, unsigned from, un
 	const struct block_text *text =
 		block_lines(block, &printer->config->style, &printer->where.code->arena);
 
-	if (!text || from >= to || !print_begin(printer))
-		return;
-	printer->lines += to - from - 1; /* one is counted already */
-	add_lines(printer, text, from, to);
+	if (text && from < to && print_begin(printer))
+		print_prepared(printer, text->lines, text->offsets, from, to);
 }
 
 struct code_space *print_space(struct printer *printer, uint64_t ip)

@@ -3,6 +3,15 @@
 
 #include "decode/printer.h"
 
+/** The flags (enum sample_flag) that every instruction has in a context. */
+uint32_t print_context_flags(const struct printer *printer, const struct pt_context *context);
+
+/** The flag of a branch that changed the interrupt flag since `branch_context`; 0: it did not. */
+uint32_t print_toggle_flag(const struct printer *printer);
+
+/** Lines are about that context from now on. Returns whether it is another. */
+bool print_set_context(struct printer *printer, struct pt_context context);
+
 /** Bring prefix and thread up to date with time and context; completes an open branch. */
 void print_refresh(struct printer *printer);
 
@@ -11,6 +20,14 @@ void print_refresh(struct printer *printer);
  * left to print_add_prefix().
  */
 bool print_begin(struct printer *printer);
+
+/**
+ * Append lines `from` to `to` of a text, each behind the prefix; the first of them was begun.
+ *
+ * @offsets  of the lines, and of the end of the last one
+ */
+void print_prepared(struct printer *printer, const char *lines, const uint32_t *offsets,
+		    unsigned from, unsigned to);
 
 /** Append the prefix. */
 void print_add_prefix(struct printer *printer);

@@ -9,16 +9,8 @@
 #include "decode/print_line.h"
 #include "decode/print_origin.h"
 #include "decode/print_prefix.h"
+#include "decode/print_waiting.h"
 #include "decode/sample_flags.h"
-
-/* Whether the branch that ends here changed the interrupt flag. */
-static uint32_t toggle_flag(const struct printer *printer)
-{
-	return printer->config->pt->have_event_trace &&
-			       printer->branch_context.if_clear != printer->context.if_clear
-		       ? SAMPLE_IF_TOGGLE
-		       : 0;
-}
 
 /* The largest power of two that is not more. */
 static uint64_t power_of_two(uint64_t value)
@@ -52,6 +44,15 @@ static bool is_plain(const struct print_config *config)
 	       !config->itrace.skip && !(config->fields & (FIELD_IPC | FIELD_FLAGS));
 }
 
+/* The same of branches? */
+static bool has_plain_branches(const struct print_config *config)
+{
+	const struct itrace *itrace = &config->itrace;
+
+	return itrace->branches && !itrace->calls && !itrace->returns && !itrace->instructions &&
+	       !follows_branches(config) && !(config->fields & FIELD_IPC);
+}
+
 void printer_init(struct printer *printer, const struct print_config *config,
 		  const struct aux_queue *queue, const struct flow_code *where)
 {
@@ -62,6 +63,7 @@ void printer_init(struct printer *printer, const struct print_config *config,
 	printer->stale = printer->place_stale = true;
 	printer->branches = config->itrace.branches || follows_branches(config);
 	printer->plain = !printer->branches && is_plain(config);
+	printer->plain_branches = has_plain_branches(config);
 	printer->skip = config->itrace.skip;
 	printer->until_sample = config->itrace.period;
 	printer->period_ticks = period_ticks(config);
@@ -84,16 +86,6 @@ void printer_free(struct printer *printer)
 static bool is_approximate(const struct printer *printer)
 {
 	return printer->config->itrace.approximate_ipc && printer->config->fields & FIELD_IPC;
-}
-
-/* The flags that every instruction has at present. */
-static uint32_t context_flags(const struct printer *printer, const struct pt_context *context)
-{
-	uint32_t flags = context->in_tx ? SAMPLE_IN_TX : 0;
-
-	if (context->if_clear && printer->config->pt->have_event_trace)
-		flags |= SAMPLE_IF_CLEAR;
-	return flags;
 }
 
 /* Has the time come to a multiple of the period? Between two times of the trace an instruction is
@@ -131,7 +123,7 @@ static uint64_t sample_due(struct printer *printer)
 /* Instructions [from, to) of a block ran, one by one. */
 static void step_insns(struct printer *printer, struct block *block, unsigned from, unsigned to)
 {
-	uint32_t more = context_flags(printer, &printer->context);
+	uint32_t more = print_context_flags(printer, &printer->context);
 	bool every = prints_every_insn(printer->config);
 
 	printer->ipc_now = is_approximate(printer);
@@ -153,7 +145,7 @@ static void tell_insns(struct printer *printer, struct block *block, unsigned fr
 
 	if (!prints_every_insn(config) || config->full_insns || printer->skip ||
 	    is_approximate(printer) ||
-	    (config->fields & FIELD_FLAGS && context_flags(printer, &printer->context))) {
+	    (config->fields & FIELD_FLAGS && print_context_flags(printer, &printer->context))) {
 		step_insns(printer, block, from, to);
 	} else {
 		print_lines(printer, block, from, to);
@@ -171,120 +163,10 @@ static inline void take_insns(struct printer *printer, struct block *block, unsi
 		printer->insns += to - from;
 }
 
-static void print_known_branch(struct printer *printer, struct block *block, unsigned index)
-{
-	const struct insn *insn = &block->insns[index];
-
-	print_branch_from_insn(printer, block, index,
-			       sample_flags_of(insn->class) |
-				       context_flags(printer, &printer->context));
-	if (index + 1 < block->count)
-		print_branch_to_insn(printer, block, index + 1);
-	else
-		print_branch_to(printer, insn->target);
-}
-
-static bool is_context(const struct printer *printer, const struct pt_context *context)
-{
-	return !memcmp(&printer->context, context, sizeof(*context));
-}
-
-static void set_context(struct printer *printer, struct pt_context context)
-{
-	if (is_context(printer, &context))
-		return;
-	printer->context = context;
-	printer->stale = printer->place_stale = true;
-}
-
-/* The line of the branch that waits, as an instruction; its context is the one before. */
-static void print_waiting_insn(struct printer *printer, uint32_t flags, uint64_t addr)
-{
-	struct pt_context after = printer->context;
-
-	if (!printer->branch_period)
-		return;
-	set_context(printer, printer->branch_context);
-	printer->ipc_now = printer->branch_due;
-	print_insn(printer, printer->branch_block, printer->branch_index, printer->branch_period,
-		   flags, addr);
-	printer->ipc_now = false;
-	printer->branch_period = 0;
-	set_context(printer, after);
-}
-
-/* The branch that waits went to where its instruction says, before the context changed. */
-static void print_waiting_branch(struct printer *printer)
-{
-	struct pt_context after = printer->context;
-	bool changed = !is_context(printer, &printer->branch_context);
-
-	set_context(printer, printer->branch_context);
-	print_known_branch(printer, printer->branch_block, printer->branch_index);
-	if (!changed)
-		return;
-	print_branch_settle(printer);
-	set_context(printer, after);
-}
-
-/* The branch that waits goes to `ip`; 0: nobody knows. */
-static void finish_branch(struct printer *printer, uint64_t ip, uint32_t more_flags)
-{
-	struct block *block = printer->branch_block;
-	const struct insn *insn;
-	uint32_t flags;
-
-	if (!block)
-		return;
-	insn = &block->insns[printer->branch_index];
-	flags = sample_flags_of(insn->class) | context_flags(printer, &printer->branch_context) |
-		toggle_flag(printer) | more_flags;
-	print_waiting_insn(printer, flags, ip);
-	printer->branch_block = NULL;
-	if (!printer->branches)
-		return;
-	printer->ipc_now = printer->branch_due;
-	if (ip && printer->branch_context.nr != printer->context.nr) {
-		print_vm_branch(printer, insn->ip, insn, flags, ip);
-	} else {
-		print_branch_from_insn(printer, block, printer->branch_index, flags);
-		print_branch_to(printer, ip);
-	}
-	printer->ipc_now = false;
-}
-
-/* The branch that waits was an ordinary one, to where its instruction says. */
-static void settle_branch(struct printer *printer)
-{
-	struct block *block = printer->branch_block;
-	const struct insn *insn;
-
-	if (!block)
-		return;
-	insn = &block->insns[printer->branch_index];
-	print_waiting_insn(printer,
-			   sample_flags_of(insn->class) |
-				   context_flags(printer, &printer->branch_context),
-			   insn->target);
-	printer->ipc_now = printer->branch_due;
-	if (insn->target && printer->branches)
-		print_waiting_branch(printer);
-	printer->ipc_now = false;
-	printer->branch_block = NULL;
-}
-
 /* Do lines of instructions that are branches have more than can be prepared? */
 static bool has_full_branches(const struct print_config *config)
 {
 	return config->full_insns || config->fields & FIELD_IPC;
-}
-
-/* What the branch did comes next. */
-static void keep_branch(struct printer *printer, struct block *block, unsigned index)
-{
-	printer->branch_block = block;
-	printer->branch_index = index;
-	printer->branch_context = printer->context;
 }
 
 /* The last instruction of those that ran, when it is a branch. */
@@ -301,7 +183,7 @@ static void wait_for_branch(struct printer *printer, struct block *block, unsign
 		take_insns(printer, block, index, index + 1);
 		printer->branch_period = 0;
 	}
-	keep_branch(printer, block, index);
+	print_waiting_keep(printer, block, index);
 }
 
 /* A conditional branch that was not taken: an instruction, but no branch. */
@@ -319,9 +201,23 @@ static void pass_condition(struct printer *printer, struct block *block, unsigne
 	printer->ipc_now = printer->branch_due;
 	if (period)
 		print_insn(printer, block, index, period,
-			   sample_flags_of(INSN_JCC) | context_flags(printer, &printer->context),
+			   sample_flags_of(INSN_JCC) |
+				   print_context_flags(printer, &printer->context),
 			   0);
 	printer->ipc_now = false;
+}
+
+/* Do branches have lines at present, and just as they are prepared? */
+static bool has_prepared_branches(const struct printer *printer)
+{
+	return printer->plain_branches && !printer->skip &&
+	       (!(printer->config->fields & FIELD_FLAGS) ||
+		!print_context_flags(printer, &printer->context));
+}
+
+static uint32_t flags_of(const struct printer *printer, const struct insn *insn)
+{
+	return sample_flags_of(insn->class) | print_context_flags(printer, &printer->context);
 }
 
 /* All but the last of the instructions that ran: branches among them are direct and known. */
@@ -329,18 +225,22 @@ static void take_known(struct printer *printer, struct block *block, unsigned co
 {
 	unsigned from = 0;
 
-	if (printer->branches && !block->straight) {
+	if (!printer->branches || block->straight) {
+		take_insns(printer, block, 0, count);
+	} else if (has_prepared_branches(printer) && print_branches_within(printer, block, count)) {
+		printer->insns += count;
+	} else {
 		for (unsigned i = 0; i < count; i++) {
 			if (block->insns[i].class == INSN_PLAIN)
 				continue;
 			take_insns(printer, block, from, i + 1);
 			printer->ipc_now = is_approximate(printer);
-			print_known_branch(printer, block, i);
+			print_branch_within(printer, block, i, flags_of(printer, &block->insns[i]));
 			printer->ipc_now = false;
 			from = i + 1;
 		}
+		take_insns(printer, block, from, count);
 	}
-	take_insns(printer, block, from, count);
 }
 
 /* Did a packet tell how the block was left? Only there cycles are known. */
@@ -350,13 +250,28 @@ static bool is_decided(const struct flow_item *item)
 	       item->block->end != BLOCK_NO_CODE;
 }
 
+static bool is_kind(const struct flow_item *item, const struct flow_item *end, enum flow_kind kind)
+{
+	return item < end && item->kind == kind;
+}
+
+/* What the last instruction that ran is; without a look at it where the block tells. */
+static enum insn_class last_class(const struct flow_item *item)
+{
+	const struct block *block = item->block;
+
+	return item->count == block->count && block->end == BLOCK_CONDITIONAL
+		       ? INSN_JCC
+		       : block->insns[item->count - 1].class;
+}
+
 /* The time and the cycles that packets told are those of the branch or event that they are about:
  * what ran before is older. */
 static void settle_time(struct printer *printer)
 {
 	if (printer->told_ns == printer->time_ns && printer->told_cycles == printer->cycles)
 		return;
-	settle_branch(printer);
+	print_waiting_settle(printer);
 	printer->cycles = printer->told_cycles;
 	if (printer->told_ns == printer->time_ns)
 		return;
@@ -397,16 +312,50 @@ static void take_whole(struct printer *printer, const struct flow_item *item)
 	printer->insns += item->count;
 	printer->branch_period = 0;
 	if (block->insns[last].class != INSN_JCC || item->flags & FLOW_TAKEN)
-		keep_branch(printer, block, last);
+		print_waiting_keep(printer, block, last);
+}
+
+/* The block where the last branch of an item leads, if the flow goes on there and what is told
+ * between them is only when; NULL otherwise. */
+static struct block *find_target(const struct flow_item *item, const struct flow_item *end)
+{
+	uint64_t ip = last_class(item) == INSN_JCC ? item->block->target : 0;
+
+	if (is_kind(++item, end, FLOW_TO))
+		ip = item++->value;
+	while (is_kind(item, end, FLOW_TIME))
+		item++;
+	return is_kind(item, end, FLOW_BLOCK) && item->block->ip == ip && item->block->count
+		       ? item->block
+		       : NULL;
+}
+
+/* All that ran of a block where only branches have lines, just as they are prepared. */
+static void take_branches(struct printer *printer, const struct flow_item *item,
+			  const struct flow_item *end, bool settles)
+{
+	struct block *block = item->block, *target;
+	unsigned last = item->count - 1;
+
+	take_known(printer, block, last);
+	printer->insns++;
+	if (settles)
+		settle_time(printer);
+	if (last_class(item) == INSN_JCC && !(item->flags & FLOW_TAKEN))
+		return;
+	print_waiting_keep(printer, block, last);
+	target = find_target(item, end);
+	if (target && print_branch_between(printer, block, last, target))
+		printer->branch_block = NULL;
 }
 
 static void take_block(struct printer *printer, const struct flow_item *item,
-		       const struct flow_item *next)
+		       const struct flow_item *end)
 {
 	struct block *block = item->block;
-	bool settles = is_decided(item) || (next && next->kind == FLOW_END);
+	bool settles = is_decided(item) || is_kind(item + 1, end, FLOW_END);
 
-	settle_branch(printer);
+	print_waiting_settle(printer);
 	printer->space = block->space;
 	print_branch_arrived(printer, block);
 	printer->ip = block_ip_after(block, item->count);
@@ -414,8 +363,10 @@ static void take_block(struct printer *printer, const struct flow_item *item,
 		return;
 	if (block->ip == printer->where.code->switch_ip && !printer->context.nr)
 		prefix_switch(printer);
-	if (block->insns[item->count - 1].class == INSN_PLAIN)
+	if (last_class(item) == INSN_PLAIN)
 		take_known(printer, block, item->count);
+	else if (has_prepared_branches(printer))
+		take_branches(printer, item, end, settles);
 	else if (printer->plain && (!settles || printer->told_ns == printer->time_ns))
 		take_whole(printer, item);
 	else
@@ -433,7 +384,7 @@ static void arrive_at(struct printer *printer, uint64_t ip)
 
 static void take_to(struct printer *printer, uint64_t ip)
 {
-	finish_branch(printer, ip, 0);
+	print_waiting_finish(printer, ip, 0);
 	arrive_at(printer, ip);
 }
 
@@ -444,7 +395,7 @@ static void print_other_branch(struct printer *printer, uint64_t from, uint32_t 
 
 	if (!printer->branches)
 		return;
-	flags |= context_flags(printer, before) | toggle_flag(printer);
+	flags |= print_context_flags(printer, before) | print_toggle_flag(printer);
 	printer->ipc_now = printer->cycles_due || is_approximate(printer);
 	printer->cycles_due = false;
 	if (from && to && before->nr != printer->context.nr) {
@@ -478,7 +429,8 @@ static void take_ip(struct printer *printer, const struct flow_item *item)
 	if (item->flags & FLOW_TAKEN)
 		printer->ip_due = true;
 	else
-		print_bare_insn(printer, item->value, context_flags(printer, &printer->context), 0);
+		print_bare_insn(printer, item->value,
+				print_context_flags(printer, &printer->context), 0);
 }
 
 /* The line of the instruction that a branch without one is from; its context is the one before. */
@@ -489,17 +441,17 @@ static void print_due_ip(struct printer *printer, uint32_t flags, uint64_t addr)
 	if (!printer->ip_due)
 		return;
 	printer->ip_due = false;
-	set_context(printer, printer->branch_context);
+	(void)print_set_context(printer, printer->branch_context);
 	print_bare_insn(printer, printer->ip,
-			flags | context_flags(printer, &printer->branch_context), addr);
-	set_context(printer, after);
+			flags | print_context_flags(printer, &printer->branch_context), addr);
+	(void)print_set_context(printer, after);
 }
 
 static void take_async(struct printer *printer, uint64_t ip)
 {
 	uint32_t flags = async_flags(printer);
 
-	settle_branch(printer);
+	print_waiting_settle(printer);
 	print_due_ip(printer, flags, ip);
 	print_other_branch(printer, printer->ip, flags, ip);
 	printer->aborting = false;
@@ -508,7 +460,8 @@ static void take_async(struct printer *printer, uint64_t ip)
 
 static void take_begin(struct printer *printer, uint64_t ip)
 {
-	settle_branch(printer);
+	print_waiting_settle(printer);
+	print_branch_settle(printer);
 	prefix_switch(printer); /* tracing begins once the kernel has switched to the thread */
 	printer->off = false;
 	printer->branch_context = printer->context;
@@ -526,7 +479,7 @@ static void turn_off(struct printer *printer)
 static void take_end(struct printer *printer, uint64_t ip)
 {
 	if (printer->branch_block)
-		finish_branch(printer, ip, SAMPLE_TRACE_END);
+		print_waiting_finish(printer, ip, SAMPLE_TRACE_END);
 	else
 		print_other_branch(printer, printer->ip, SAMPLE_BRANCH | SAMPLE_TRACE_END, ip);
 	turn_off(printer);
@@ -536,7 +489,7 @@ static void take_end_async(struct printer *printer, uint64_t ip)
 {
 	const uint32_t flags = SAMPLE_BRANCH | SAMPLE_ASYNC | SAMPLE_TRACE_END;
 
-	settle_branch(printer);
+	print_waiting_settle(printer);
 	print_due_ip(printer, flags, ip);
 	print_other_branch(printer, printer->ip, flags, ip);
 	turn_off(printer);
@@ -545,13 +498,13 @@ static void take_end_async(struct printer *printer, uint64_t ip)
 static void take_time(struct printer *printer, const struct flow_item *item)
 {
 	if (item->count)
-		settle_branch(printer); /* these cycles came after it */
+		print_waiting_settle(printer); /* these cycles came after it */
 	printer->cycles_due |= item->count > 0;
 	if (!printer->off)
 		printer->told_cycles += item->count;
 	if (item->value == printer->tsc || printer->config->timeless)
 		return;
-	settle_branch(printer);
+	print_waiting_settle(printer);
 	printer->tsc = item->value;
 	printer->told_ns = item->value;
 	if (printer->config->pt->conv.valid)
@@ -559,11 +512,9 @@ static void take_time(struct printer *printer, const struct flow_item *item)
 	printer->since_time = 0;
 }
 
-/* What changes with the context and is an event of its own; `next` is the item after it. */
-static void tell_changes(struct printer *printer, const struct pt_context *before,
-			 const struct flow_item *next)
+/* What changes with the context and is an event of its own. */
+static void tell_changes(struct printer *printer, const struct pt_context *before, bool by_branch)
 {
-	bool by_branch = next && (next->kind == FLOW_TO || next->kind == FLOW_ASYNC);
 
 	if (before->in_tx != printer->context.in_tx)
 		print_transaction(printer);
@@ -571,8 +522,7 @@ static void tell_changes(struct printer *printer, const struct pt_context *befor
 		print_interrupt_flag(printer, by_branch);
 }
 
-static void take_context(struct printer *printer, const struct pt_context *context,
-			 const struct flow_item *next)
+static void take_context(struct printer *printer, const struct pt_context *context, bool by_branch)
 {
 	struct pt_context before = printer->context;
 
@@ -582,14 +532,14 @@ static void take_context(struct printer *printer, const struct pt_context *conte
 	printer->context = *context;
 	printer->stale = printer->place_stale = true;
 	if (printer->have_context)
-		tell_changes(printer, &before, next);
+		tell_changes(printer, &before, by_branch);
 	printer->have_context = true;
 }
 
 static void take_gap(struct printer *printer, uint64_t ip)
 {
 	printer->gaps[printer->gap_kind]++;
-	settle_branch(printer);
+	print_waiting_settle(printer);
 	print_branch_settle(printer);
 	print_gap(printer, ip);
 	print_origin_lost(printer);
@@ -599,19 +549,21 @@ static void take_gap(struct printer *printer, uint64_t ip)
 static void take_event(struct printer *printer, uint64_t payload)
 {
 	if (printer->event.count == PT_PSB) {
-		settle_branch(printer);
+		print_waiting_settle(printer);
 		print_branch_settle(printer);
 	}
 	print_event(printer, payload);
 }
 
 static void take_item(struct printer *printer, const struct flow_batch *batch,
-		      const struct flow_item *item, const struct flow_item *next)
+		      const struct flow_item *item)
 {
+	const struct flow_item *end = batch->items + batch->count;
+
 	if (item->kind != FLOW_BLOCK && item->kind != FLOW_TIME)
 		settle_time(printer);
 	switch ((enum flow_kind)item->kind) {
-	case FLOW_BLOCK: take_block(printer, item, next); break;
+	case FLOW_BLOCK: take_block(printer, item, end); break;
 	case FLOW_TO: take_to(printer, item->value); break;
 	case FLOW_ASYNC: take_async(printer, item->value); break;
 	case FLOW_BEGIN: take_begin(printer, item->value); break;
@@ -619,7 +571,10 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 	case FLOW_END_ASYNC: take_end_async(printer, item->value); break;
 	case FLOW_ABORT: printer->aborting = true; break;
 	case FLOW_TIME: take_time(printer, item); break;
-	case FLOW_CONTEXT: take_context(printer, &batch->contexts[item->value], next); break;
+	case FLOW_CONTEXT:
+		take_context(printer, &batch->contexts[item->value],
+			     is_kind(item + 1, end, FLOW_TO) || is_kind(item + 1, end, FLOW_ASYNC));
+		break;
 	case FLOW_GAP:
 		printer->gap_kind = (int)item->count;
 		printer->gap_position = item->value;
@@ -635,9 +590,8 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 void printer_print(struct printer *printer, const struct flow_batch *batch)
 {
 	for (uint32_t i = 0; i < batch->count; i++)
-		take_item(printer, batch, &batch->items[i],
-			  i + 1 < batch->count ? &batch->items[i + 1] : NULL);
-	settle_branch(printer);
+		take_item(printer, batch, &batch->items[i]);
+	print_waiting_settle(printer);
 	print_branch_settle(printer);
 	prefix_end_run(printer);
 }

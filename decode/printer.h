@@ -69,13 +69,15 @@ static inline bool follows_branches(const struct print_config *config)
 
 enum { BRANCH_LEADS = 16 };
 
+struct branch_end;
+struct branch_parts;
+
 /** One end of a branch. */
 struct branch_place {
-	uint64_t ip; /* 0: outside of the trace, or unknown */
-	const struct block_text
-		*text; /* of the block at it, and which instruction it is there; or */
-	unsigned index;
-	struct code_space *space; /* where to look for its name; NULL nowhere */
+	uint64_t ip;                  /* 0: outside of the trace, or unknown */
+	struct code_space *space;     /* where to look for its name; NULL nowhere */
+	const struct branch_end *end; /* its prepared text, in `text`; NULL: there is none */
+	const char *text;
 };
 
 /** A branch whose line is open: its target is to come. */
@@ -84,6 +86,8 @@ struct branch_line {
 	bool guest;     /* side of the source */
 	uint32_t flags; /* enum sample_flag */
 	struct branch_place from;
+	const struct branch_parts
+		*parts;          /* in `from.text`; NULL: not by an instruction of a block */
 	const struct insn *insn; /* NULL: not by an instruction */
 	const struct code_space *insn_space;
 	uint64_t to_ip;
@@ -125,11 +129,12 @@ struct printer {
 	struct branch_lead {
 		uint32_t flags; /* 0: unused */
 		struct text text;
-	} leads[BRANCH_LEADS];   /* print_line.c */
+	} leads[BRANCH_LEADS];   /* branch_text.h */
 	bool stale, place_stale; /* time; or thread and context, too */
 	bool wanted, wanted_place;
 	bool branches; /* are followed: for their lines, or those of others */
 	bool plain;    /* all instructions have lines, just as they are prepared, and no branches */
+	bool plain_branches; /* the other way round */
 
 	/* For IPC: so far, and when an instruction or a branch last had it. Cycles are exact only
 	 * at the branch that the packet behind them decides (`cycles_due`). */

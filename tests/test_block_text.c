@@ -211,25 +211,6 @@ static void flags_come_before_the_address(void **state)
 	assert_int_equal(text->offsets[2], strlen(expected));
 }
 
-static void addresses_are_lines_without_the_rest(void **state)
-{
-	static const char *const expected = "ffffffff81000000 functionffffffff81000001 function";
-	const struct block_style style = { .fields = FIELD_IP | FIELD_SYM | FIELD_INSN,
-					   .lead = "lead " };
-	struct flow_fixture *f = *state;
-	struct block *block = make_block(f);
-	const struct block_text *lines = block_lines(block, &style, &f->code.arena);
-	const struct block_text *text = block_addresses(block, &style, &f->code.arena);
-
-	assert_memory_equal(text->lines, expected, strlen(expected));
-	assert_int_equal(text->offsets[1], strlen(expected) / 2);
-	assert_int_equal(text->offsets[2], strlen(expected));
-	assert_int_equal(text->symbols[1].offset, 1);
-	assert_ptr_equal(block_addresses(block, &style, &f->code.arena), text);
-	assert_ptr_equal(block_lines(block, &style, &f->code.arena), lines);
-	assert_null(lines->symbols);
-}
-
 static void a_block_without_instructions_has_no_lines(void **state)
 {
 	const struct block_style style = { .fields = FIELD_IP, .lead = "" };
@@ -238,7 +219,6 @@ static void a_block_without_instructions_has_no_lines(void **state)
 
 	assert_int_equal(block->count, 0);
 	assert_int_equal(block_lines(block, &style, &f->code.arena)->offsets[0], 0);
-	assert_int_equal(block_addresses(block, &style, &f->code.arena)->offsets[0], 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -258,7 +238,6 @@ int main(void)
 		cmocka_unit_test(the_same_bytes_are_others_in_other_modes),
 		TEST(a_block_has_a_line_for_each_instruction),
 		TEST(flags_come_before_the_address),
-		TEST(addresses_are_lines_without_the_rest),
 		TEST(a_block_without_instructions_has_no_lines),
 	};
 

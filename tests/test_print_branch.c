@@ -116,10 +116,56 @@ static void a_branch_within_a_block_has_its_names_and_instruction(void **state)
 		FIELD_IP | FIELD_SYM | FIELD_SYMOFF | FIELD_ADDR | FIELD_INSN | FIELD_INSNLEN, "b");
 	struct block *block = block_of(bench);
 
-	print_branch_from_insn(&bench->printer, block, 0, CALL);
-	print_branch_to_insn(&bench->printer, block, 1);
+	print_branch_within(&bench->printer, block, 0, CALL);
 	print_bench_expect(bench, " ffffffff81000000 function+0x0 => ffffffff81000010 function+0x0 "
 				  "ilen: 5 insn: e8 0b 00 00 00\n");
+	print_bench_free(bench);
+}
+
+static void branches_within_a_block_are_printed_together(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_CPU | FIELD_IP | FIELD_ADDR, "b");
+	struct block *block = block_of(bench);
+
+	assert_true(print_branches_within(&bench->printer, block, 0));
+	assert_int_equal(bench->printer.lines, 0);
+	assert_true(print_branches_within(&bench->printer, block, 1));
+	assert_true(print_branches_within(&bench->printer, block, 2));
+	print_bench_expect(bench, "[001]  ffffffff81000000 => ffffffff81000010\n"
+				  "[001]  ffffffff81000000 => ffffffff81000010\n");
+	assert_int_equal(bench->printer.lines, 2);
+	print_bench_free(bench);
+}
+
+static void lines_that_are_left_out_are_noted(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_IP | FIELD_ADDR, "b");
+	struct block *block = block_of(bench);
+
+	bench->config.guest_only = true;
+	assert_true(print_branches_within(&bench->printer, block, 1));
+	assert_true(bench->printer.left_out);
+	bench->printer.left_out = false;
+	assert_true(print_branch_between(&bench->printer, block, 1, block));
+	assert_true(bench->printer.left_out);
+	print_bench_expect(bench, "");
+	print_bench_free(bench);
+}
+
+static void a_branch_between_blocks_is_a_line(void **state)
+{
+	struct print_bench *bench =
+		bench_with(FIELD_CPU | FIELD_FLAGS | FIELD_IP | FIELD_ADDR | FIELD_INSN, "b");
+	struct block *block = block_of(bench);
+
+	assert_true(print_branch_between(&bench->printer, block, 1, block));
+	print_branch_from_insn(&bench->printer, block, 1, RETURN);
+	print_branch_to(&bench->printer, kernel);
+	print_branch_arrived(&bench->printer, block);
+	print_bench_expect(bench, "[001]   return                 ffffffff81000010 => "
+				  "ffffffff81000000 insn: c3\n"
+				  "[001]   return                 ffffffff81000010 => "
+				  "ffffffff81000000 insn: c3\n");
 	print_bench_free(bench);
 }
 
@@ -204,8 +250,7 @@ static void calls_are_indented_by_their_depth(void **state)
 	struct block *block = block_of(bench);
 
 	branch(bench, kernel + 5, JUMP, kernel);
-	print_branch_from_insn(&bench->printer, block, 0, CALL);
-	print_branch_to_insn(&bench->printer, block, 1);
+	print_branch_within(&bench->printer, block, 0, CALL);
 	branch(bench, 0x1000, SYSCALL, 0x2000);
 	print_branch_from_insn(&bench->printer, block, 1, RETURN);
 	print_branch_to(&bench->printer, kernel + 5);
@@ -339,6 +384,9 @@ int main(void)
 		cmocka_unit_test(no_target_ends_the_line_at_once),
 		cmocka_unit_test(the_next_branch_completes_the_line),
 		cmocka_unit_test(a_branch_within_a_block_has_its_names_and_instruction),
+		cmocka_unit_test(branches_within_a_block_are_printed_together),
+		cmocka_unit_test(lines_that_are_left_out_are_noted),
+		cmocka_unit_test(a_branch_between_blocks_is_a_line),
 		cmocka_unit_test(a_branch_without_an_instruction_has_no_length),
 		cmocka_unit_test(letters_let_calls_and_returns_through),
 		cmocka_unit_test(each_kind_of_branch_has_its_flags),

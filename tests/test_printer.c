@@ -233,6 +233,130 @@ static void the_time_of_a_packet_is_that_of_the_branch_it_tells(void **state)
 		      "    0.000000400:              1000\n");
 }
 
+/* The loop runs three times, in a transaction the second time; its last branch then goes on to what
+ * the test adds. */
+static struct print_bench *bench_of_loop(uint32_t fields, const char *letters, struct block *block)
+{
+	struct print_bench *bench = print_bench_new(fields, letters);
+	struct pt_context inside = host;
+
+	inside.in_tx = true;
+	add_context(bench, host);
+	add_block(bench, block);
+	add(bench, FLOW_TIME, 0);
+	add_context(bench, inside);
+	add_block(bench, block);
+	add_context(bench, host);
+	add_block(bench, block);
+	return bench;
+}
+
+static void branches_have_flags_of_their_context(void **state)
+{
+	struct insn insns[2];
+	struct block block = loop_of(insns, INSN_JMP);
+	struct print_bench *bench = bench_of_loop(FIELD_FLAGS | FIELD_IP | FIELD_ADDR, "b", &block);
+
+	prints(bench, "  jmp                                1000 =>             1004\n"
+		      "  jcc                                1004 =>             1000\n"
+		      "  jmp               (x)              1000 =>             1004\n"
+		      "  jcc               (x)              1004 =>             1000\n"
+		      "  jmp                                1000 =>             1004\n"
+		      "  jcc                                1004 =>             1000\n");
+}
+
+static void branches_that_are_skipped_count(void **state)
+{
+	struct insn insns[2];
+	struct block block = loop_of(insns, INSN_JMP);
+	struct print_bench *bench = bench_of_loop(FIELD_IP, "bs3", &block);
+
+	bench->printer.skip = 3;
+	prints(bench, "             1004\n"
+		      "             1000\n"
+		      "             1004\n");
+}
+
+static void tracing_ends_with_a_branch_or_behind_it(void **state)
+{
+	struct insn insns[2];
+	struct block block = loop_of(insns, INSN_PLAIN);
+	struct print_bench *bench = print_bench_new(FIELD_FLAGS | FIELD_IP | FIELD_ADDR, "b");
+
+	add_context(bench, host);
+	add_block(bench, &block);
+	add_block(bench, &block);
+	add(bench, FLOW_END_ASYNC, 0);
+	add(bench, FLOW_BEGIN, 0x1000);
+	add_block(bench, &block);
+	add(bench, FLOW_END, 0x1000);
+	add(bench, FLOW_BEGIN, 0x1000);
+	prints(bench, "  jcc                                1004 =>             1000\n"
+		      "  jcc                                1004 =>             1000\n"
+		      "  tr end  async                      1000 =>                0\n"
+		      "  tr strt                               0 =>             1000\n"
+		      "  tr end  jcc                        1004 =>             1000\n"
+		      "  tr strt                               0 =>             1000\n");
+}
+
+static void a_branch_may_go_elsewhere_than_the_flow_does(void **state)
+{
+	struct insn insns[2];
+	struct block block = loop_of(insns, INSN_PLAIN);
+	struct insn ret = { .ip = 0x3000, .class = INSN_RET };
+	struct block function = { .ip = 0x3000, .insns = &ret, .count = 1, .end = BLOCK_RETURN };
+	struct print_bench *bench = print_bench_new(FIELD_IP | FIELD_ADDR, "b");
+
+	add_context(bench, host);
+	add_block(bench, &block);
+	add_block(bench, &function); /* after an error in the trace */
+	add(bench, FLOW_TO, 0x1000);
+	add(bench, FLOW_TIME, 0);
+	add_block(bench, &block);
+	add_block(bench, &function);
+	add(bench, FLOW_TO, 0x2000);
+	add_block(bench, &function);
+	add(bench, FLOW_TO, 0x1000);
+	prints(bench, "             1004 =>             1000\n"
+		      "             3000 =>             1000\n"
+		      "             1004 =>             1000\n"
+		      "             3000 =>             2000\n"
+		      "             3000 =>             1000\n");
+}
+
+/* What was told of the context since the last branch is no matter of the next one. */
+static void an_interrupt_is_from_where_the_last_branch_was(void **state)
+{
+	struct insn insns[2];
+	struct block block = loop_of(insns, INSN_PLAIN);
+	struct block nops = {
+		.ip = 0x1000, .insns = insns, .count = 1, .end = BLOCK_GOES_ON, .next = 0x1004
+	};
+	struct print_bench *bench = print_bench_new(FIELD_NR | FIELD_IP | FIELD_ADDR, "b");
+
+	add_context(bench, host);
+	add(bench, FLOW_BEGIN, 0x1000);
+	add_context(bench, guest);
+	add_block(bench, &block);
+	add_block(bench, &nops);
+	add(bench, FLOW_ASYNC, 0x2000);
+	prints(bench, "host                 0 =>             1000\n"
+		      "guest              1004 =>             1000\n"
+		      "guest              1004 =>             2000\n");
+}
+
+static void a_branch_that_is_not_taken_is_none(void **state)
+{
+	struct insn insns[2];
+	struct block block = loop_of(insns, INSN_JMP);
+	struct print_bench *bench = print_bench_new(FIELD_IP, "b");
+
+	add_context(bench, host);
+	add_block(bench, &block);
+	bench->batch.items[bench->batch.count - 1].flags = 0;
+	prints(bench, "             1000\n");
+}
+
 static void a_period_is_due_where_tracing_was_on_for_all_of_it(void **state)
 {
 	enum { TICKS = 64, OFF = 14 };
@@ -295,6 +419,12 @@ int main(void)
 		cmocka_unit_test(cycles_belong_to_the_branches_before_which_they_are_told),
 		cmocka_unit_test(cycles_of_an_instruction_stand_behind_its_bytes),
 		cmocka_unit_test(the_time_of_a_packet_is_that_of_the_branch_it_tells),
+		cmocka_unit_test(branches_have_flags_of_their_context),
+		cmocka_unit_test(branches_that_are_skipped_count),
+		cmocka_unit_test(tracing_ends_with_a_branch_or_behind_it),
+		cmocka_unit_test(a_branch_may_go_elsewhere_than_the_flow_does),
+		cmocka_unit_test(an_interrupt_is_from_where_the_last_branch_was),
+		cmocka_unit_test(a_branch_that_is_not_taken_is_none),
 		cmocka_unit_test(a_period_is_due_where_tracing_was_on_for_all_of_it),
 		cmocka_unit_test(a_gap_is_told_in_words_of_perf),
 		cmocka_unit_test(only_wanted_sides_are_printed),
