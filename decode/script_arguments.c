@@ -142,8 +142,8 @@ static void add_events(struct option_table *table, struct script_args *args)
 		{ 0, "itrace", OPT_CALL, args, "LETTERS",
 		  "kinds of events: i(PERIOD) instructions, b branches, c calls, r returns, e "
 		  "errors, p power, w ptwrite, x transactions, I interrupts, g call chains, l last "
-		  "branches, G and L those of other events, s(N) skip, q quick, A cycles "
-		  "everywhere, Z without times",
+		  "branches, G and L those of other events, s(N) skip, q quick, A more of -F ipc, "
+		  "Z without times",
 		  .missing = "", .call = take_itrace },
 		{ 0, "no-itrace", OPT_FLAG, &args->no_itrace, NULL,
 		  "nothing of the trace: other events only" },

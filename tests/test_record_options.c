@@ -79,6 +79,13 @@ static void guests_threads_and_cpus_are_named(void **state)
 	assert_null(o->command);
 }
 
+static void options_of_perf_that_are_not_here_say_why(void **state)
+{
+	assert_refused("-p 1 --kcore", "--kcore is not here: kernels are always copied");
+	assert_refused("--guestkallsyms=x -p 1", "--guestkallsyms is not here: --via says how the "
+						 "guest's kernel is copied");
+}
+
 static void something_must_be_named(void **state)
 {
 	static const char nothing[] = "what to trace? name a guest with --domain or -p, threads "
@@ -89,9 +96,6 @@ static void something_must_be_named(void **state)
 	assert_int_equal(parse("-a"), 0);
 	assert_int_equal(parse("--repair x"), 0);
 	assert_string_equal(bench.options.repair, "x");
-	assert_refused("-p 1 --kcore", "--kcore is not here: kernels are always copied");
-	assert_refused("--guestkallsyms=x -p 1", "--guestkallsyms is not here: --via says how the "
-						 "guest's kernel is copied");
 	assert_refused("--repair x -a", "--repair records nothing: leave what to trace out");
 	assert_refused("--repair x -- true", "--repair records nothing: leave what to trace out");
 }
@@ -250,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(guests_threads_and_cpus_are_named),
+		TEST(options_of_perf_that_are_not_here_say_why),
 		TEST(something_must_be_named),
 		TEST(what_does_not_go_together_is_told),
 		TEST(numbers_of_processes_and_threads_are_positive),
