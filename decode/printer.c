@@ -120,12 +120,42 @@ static uint64_t sample_due(struct printer *printer)
 	return period;
 }
 
+/* So many instructions at least are not due, as sample_due() has it. */
+static uint64_t insns_before_sample(const struct printer *printer)
+{
+	uint64_t next = (printer->last_stamp + 1) * printer->period_ticks;
+	uint64_t now = printer->tsc + printer->since_time + 2; /* it looks ahead */
+
+	if (printer->config->itrace.period_unit == PERIOD_INSNS)
+		return printer->until_sample - 1;
+	return next > now ? next - now : 0;
+}
+
+/* What sample_due() counts, for the first of `count` instructions that are not due. Returns how
+ * many these are. */
+static unsigned pass_insns(struct printer *printer, unsigned count)
+{
+	uint64_t most = insns_before_sample(printer);
+
+	if (count > most)
+		count = (unsigned)most;
+	printer->insns += count;
+	printer->since_sample += count;
+	if (printer->config->itrace.period_unit == PERIOD_INSNS)
+		printer->until_sample -= count;
+	else
+		printer->since_time += count;
+	return count;
+}
+
 /* Instructions [from, to) of a block ran, one by one. */
 static void step_insns(struct printer *printer, struct block *block, unsigned from, unsigned to)
 {
 	uint32_t more = print_context_flags(printer, &printer->context);
 	bool every = prints_every_insn(printer->config);
 
+	if (!every)
+		from += pass_insns(printer, to - from);
 	printer->ipc_now = is_approximate(printer);
 	for (unsigned i = from; i < to; i++) {
 		const struct insn *insn = &block->insns[i];

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -381,6 +382,36 @@ static void a_period_is_due_where_tracing_was_on_for_all_of_it(void **state)
 		      "    0.000000960:          2 \n");
 }
 
+/* In blocks of any length, each instruction is counted once. */
+static void every_so_many_instructions_have_a_line(void **state)
+{
+	struct insn insns[8];
+	struct block block = { .ip = 0x1000, .insns = insns, .count = 8, .end = BLOCK_GOES_ON };
+
+	for (unsigned i = 0; i < 8; i++)
+		insns[i] = (struct insn){ .ip = 0x1000 + i };
+	for (unsigned period = 2; period < 20; period++) {
+		struct text expected = { 0 };
+		char letters[8];
+		struct print_bench *bench;
+
+		(void)snprintf(letters, sizeof(letters), "i%ui", period);
+		bench = print_bench_new(FIELD_IP, letters);
+		add_context(bench, host);
+		for (unsigned i = 0; i < 9; i++)
+			add_block(bench, &block);
+		for (unsigned i = period; i <= 72; i += period) {
+			text_putc(&expected, ' ');
+			text_hex(&expected, 0x1000 + (i - 1) % 8, 16);
+			text_putc(&expected, '\n');
+		}
+		text_putc(&expected, 0);
+		block.lines = NULL;
+		prints(bench, expected.data);
+		text_free(&expected);
+	}
+}
+
 static void a_gap_is_told_in_words_of_perf(void **state)
 {
 	struct print_bench *bench = print_bench_new(FIELD_IP, "e");
@@ -426,6 +457,7 @@ int main(void)
 		cmocka_unit_test(an_interrupt_is_from_where_the_last_branch_was),
 		cmocka_unit_test(a_branch_that_is_not_taken_is_none),
 		cmocka_unit_test(a_period_is_due_where_tracing_was_on_for_all_of_it),
+		cmocka_unit_test(every_so_many_instructions_have_a_line),
 		cmocka_unit_test(a_gap_is_told_in_words_of_perf),
 		cmocka_unit_test(only_wanted_sides_are_printed),
 	};
