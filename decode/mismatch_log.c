@@ -64,6 +64,24 @@ static size_t find(const struct mismatch_log *log, uint32_t source, uint64_t pos
 	return search_sorted(log->count, i, is_below(&log->items[i], source, position));
 }
 
+bool mismatch_log_is_at_odds(const struct mismatch_log *log, uint32_t source, uint64_t from,
+			     uint64_t to)
+{
+	for (size_t i = find(log, source, from);
+	     i < log->count && is_below(&log->items[i], source, to); i++)
+		if (log->items[i].kind == MISMATCH_LOST)
+			return true;
+	return false;
+}
+
+void mismatch_log_add_from(struct mismatch_log *log, const struct mismatch_log *other,
+			   uint64_t from, uint64_t to)
+{
+	for (size_t i = find(other, log->source, from);
+	     i < other->count && is_below(&other->items[i], log->source, to); i++)
+		mismatch_log_add(log, other->items[i]);
+}
+
 /* Whether there is an event close to another: one at odds, or any. */
 static bool is_near(const struct mismatch_log *log, const struct mismatch *event, bool is_any)
 {

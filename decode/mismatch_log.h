@@ -38,6 +38,14 @@ enum { MISMATCH_LOG_MAX = 1 << 17 };
 /** Add a mismatch of the log's present source; MISMATCH_FOUND is left out where it was not lost. */
 void mismatch_log_add(struct mismatch_log *log, struct mismatch event);
 
+/** Whether the flow was lost in [from, to) of a source. */
+bool mismatch_log_is_at_odds(const struct mismatch_log *log, uint32_t source, uint64_t from,
+			     uint64_t to);
+
+/** Add what another log has in [from, to) of the present source. */
+void mismatch_log_add_from(struct mismatch_log *log, const struct mismatch_log *other,
+			   uint64_t from, uint64_t to);
+
 /** Forget all, to begin again. */
 void mismatch_log_clear(struct mismatch_log *log);
 

@@ -80,6 +80,7 @@ struct pass {
 	struct work *work;
 	struct mismatch_log *log; /* of it */
 	bool is_asking;           /* what might explain the disagreements, too */
+	bool is_quick;            /* segments that are not at odds `without` stay as they are */
 	size_t most;              /* events; with more, it need not come to the end */
 };
 
@@ -95,9 +96,6 @@ static void run_segment(const struct pass *pass, const struct inference_source *
 	where.inference = NULL;
 	where.candidates = pass->is_asking ? &work->candidates : NULL;
 	where.log = pass->log;
-	mismatch_log_add(pass->log, (struct mismatch){ .kind = MISMATCH_FOUND,
-						       .position = segment->from,
-						       .time = segment->clock.now });
 	pt_flow_init(flow, segment, work->inference->config, &where, true);
 	if (!pass->is_asking)
 		flow->patches.work = 0;
@@ -114,6 +112,12 @@ static void run_segment(const struct pass *pass, const struct inference_source *
 	work->insns -= flow->insns < work->insns ? flow->insns : work->insns;
 }
 
+static bool is_at_odds(const struct pass *pass, const struct pt_segment *segment)
+{
+	return mismatch_log_is_at_odds(&pass->work->without, pass->log->source, segment->from,
+				       segment->to);
+}
+
 /* The first `bytes` of a queue, about. */
 static void run_source(const struct pass *pass, const struct inference_source *source,
 		       uint64_t bytes)
@@ -126,7 +130,14 @@ static void run_source(const struct pass *pass, const struct inference_source *s
 	while (bytes && pass->log->count <= pass->most && !pt_walk_next(&walk, &segment)) {
 		uint64_t size = segment.to - segment.from;
 
-		run_segment(pass, source, &segment);
+		mismatch_log_add(pass->log, (struct mismatch){ .kind = MISMATCH_FOUND,
+							       .position = segment.from,
+							       .time = segment.clock.now });
+		if (pass->is_quick && !is_at_odds(pass, &segment))
+			mismatch_log_add_from(pass->log, &pass->work->without, segment.from,
+					      segment.to);
+		else
+			run_segment(pass, source, &segment);
 		pass->work->bytes += size;
 		bytes = bytes > size ? bytes - size : 0;
 	}
@@ -152,7 +163,7 @@ static void run_sample(const struct pass *pass)
  * might explain it. */
 static void run_without(struct work *work, bool is_asking)
 {
-	run_sample(&(struct pass){ work, &work->without, is_asking, SIZE_MAX });
+	run_sample(&(struct pass){ work, &work->without, is_asking, false, SIZE_MAX });
 }
 
 static struct hypothesis *find_hypothesis(struct work *work, const struct flow_patch *patch)
@@ -196,7 +207,8 @@ static void gather(struct work *work)
 }
 
 /* Compare the sample with one more patch with that in `work->without`. */
-static struct mismatch_verdict try_patch(struct work *work, const struct flow_patch *patch)
+static struct mismatch_verdict try_patch(struct work *work, const struct flow_patch *patch,
+					 bool is_quick)
 {
 	struct flow_patches *known = &work->known;
 	size_t most = 2 * work->without.count + HOPELESS;
@@ -205,7 +217,7 @@ static struct mismatch_verdict try_patch(struct work *work, const struct flow_pa
 	known->items[known->count] = *patch;
 	known->items[known->count].since = 0;
 	known->items[known->count++].until = UINT64_MAX;
-	run_sample(&(struct pass){ work, &work->with, false, most });
+	run_sample(&(struct pass){ work, &work->with, false, is_quick, most });
 	known->count--;
 	if (work->with.count > most ||
 	    mismatch_log_compare(&work->without, &work->with, &work->unclear, &verdict))
@@ -213,11 +225,16 @@ static struct mismatch_verdict try_patch(struct work *work, const struct flow_pa
 	return verdict;
 }
 
+static unsigned least_gain(const struct patch_candidate *candidate)
+{
+	return candidate->is_known ? KNOWN_GAIN : LEAST_GAIN;
+}
+
 static bool is_good(const struct mismatch_verdict *verdict, const struct patch_candidate *candidate,
 		    unsigned against)
 {
 	bool is_limited = verdict->since || verdict->until != UINT64_MAX;
-	unsigned least = candidate->is_known ? KNOWN_GAIN : is_limited ? LIMITED_GAIN : LEAST_GAIN;
+	unsigned least = is_limited && !candidate->is_known ? LIMITED_GAIN : least_gain(candidate);
 
 	return verdict->gone >= least && verdict->against <= verdict->gone / against &&
 	       verdict->odd <= verdict->gone / ODD;
@@ -238,8 +255,13 @@ static int compare_gains(const struct hypothesis *a, const struct hypothesis *b)
 static bool weigh(struct work *work, struct hypothesis *hypothesis)
 {
 	struct flow_patch *patch = &hypothesis->candidate.patch;
-	struct mismatch_verdict verdict = try_patch(work, patch);
+	struct mismatch_verdict verdict;
 
+	/* Most explain hardly anything; that shows where it should. */
+	verdict = try_patch(work, patch, true);
+	if (verdict.gone < least_gain(&hypothesis->candidate))
+		return false;
+	verdict = try_patch(work, patch, false);
 	if (!is_good(&verdict, &hypothesis->candidate, AGAINST))
 		return false;
 	hypothesis->gain = (int64_t)verdict.gone - verdict.against - verdict.odd;
@@ -255,7 +277,7 @@ static void give_up(struct work *work, const struct hypothesis *best)
 	for (unsigned i = 0; i < work->count; i++)
 		work->items[i].is_hopeless |=
 			work->items[i].gain && !compare_gains(&work->items[i], best);
-	(void)try_patch(work, &best->candidate.patch);
+	(void)try_patch(work, &best->candidate.patch, false);
 	mismatch_log_add_gone(&work->without, &work->with, &work->unclear);
 }
 
@@ -322,7 +344,7 @@ static bool check(struct work *work)
 		known->count--;
 		memmove(known->items, known->items + 1, known->count * sizeof(*known->items));
 		run_without(work, false);
-		verdict = try_patch(work, &patch);
+		verdict = try_patch(work, &patch, false);
 		if (!is_good(&verdict, &hypothesis->candidate, AGAINST_AT_LAST)) {
 			hypothesis->is_hopeless = true;
 			continue;

@@ -42,15 +42,20 @@ static void be_odd(struct mismatch_log *log, uint64_t place, uint64_t to)
 	mismatch_log_add(log, event);
 }
 
+static void finish(struct logs *logs)
+{
+	mismatch_log_free(&logs->without);
+	mismatch_log_free(&logs->with);
+	mismatch_log_free(&logs->unclear);
+}
+
 static struct mismatch_verdict verdict_of(struct logs *logs)
 {
 	struct mismatch_verdict verdict;
 
 	assert_int_equal(
 		mismatch_log_compare(&logs->without, &logs->with, &logs->unclear, &verdict), 0);
-	mismatch_log_free(&logs->without);
-	mismatch_log_free(&logs->with);
-	mismatch_log_free(&logs->unclear);
+	finish(logs);
 	return verdict;
 }
 
@@ -131,6 +136,44 @@ static void what_a_flow_that_is_lost_does_not_meet_is_not_gone(void **state)
 	mismatch_log_add(&logs.with, event_at(MISMATCH_FOUND, 6));
 	verdict = verdict_of(&logs);
 	assert_always(&verdict, 1, 1);
+}
+
+static void where_the_flow_was_lost_is_told(void **state)
+{
+	struct logs logs = { 0 };
+
+	be_odd(&logs.without, 1, 7);
+	lose(&logs.without, 3);
+	logs.without.source = 1;
+	lose(&logs.without, 5);
+	assert_false(
+		mismatch_log_is_at_odds(&logs.without, 0, 0, event_at(MISMATCH_LOST, 3).position));
+	assert_true(mismatch_log_is_at_odds(&logs.without, 0, event_at(MISMATCH_LOST, 3).position,
+					    event_at(MISMATCH_LOST, 4).position));
+	assert_false(mismatch_log_is_at_odds(&logs.without, 0, event_at(MISMATCH_LOST, 4).position,
+					     UINT64_MAX));
+	assert_true(mismatch_log_is_at_odds(&logs.without, 1, event_at(MISMATCH_LOST, 4).position,
+					    UINT64_MAX));
+	finish(&logs);
+}
+
+/* What is not gone through again is as it was. */
+static void a_part_of_another_log_can_be_taken_over(void **state)
+{
+	struct logs logs = { 0 };
+
+	lose_all(&logs.without, 1, 5);
+	logs.without.source = 1;
+	lose_all(&logs.without, 1, 5);
+	logs.with.source = 1;
+	mismatch_log_add_from(&logs.with, &logs.without, event_at(MISMATCH_LOST, 2).position,
+			      event_at(MISMATCH_LOST, 4).position);
+	assert_int_equal(logs.with.count, 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(logs.with.items[i].source, 1);
+	assert_int_equal(logs.with.items[0].position, event_at(MISMATCH_LOST, 2).position);
+	assert_int_equal(logs.with.items[3].kind, MISMATCH_FOUND);
+	finish(&logs);
 }
 
 static void branches_that_are_odd_anyway_do_not_count(void **state)
@@ -242,7 +285,7 @@ static void a_log_that_is_cut_says_nothing(void **state)
 	assert_true(mismatch_log_compare(&logs.without, &logs.with, &logs.unclear, &verdict) < 0);
 	mismatch_log_clear(&logs.with);
 	assert_false(logs.with.is_cut);
-	(void)verdict_of(&logs);
+	finish(&logs);
 }
 
 int main(void)
@@ -253,6 +296,8 @@ int main(void)
 		cmocka_unit_test(one_place_counts_once),
 		cmocka_unit_test(where_the_other_was_lost_nothing_is_said),
 		cmocka_unit_test(what_a_flow_that_is_lost_does_not_meet_is_not_gone),
+		cmocka_unit_test(where_the_flow_was_lost_is_told),
+		cmocka_unit_test(a_part_of_another_log_can_be_taken_over),
 		cmocka_unit_test(branches_that_are_odd_anyway_do_not_count),
 		cmocka_unit_test(sources_are_apart),
 		cmocka_unit_test(a_patch_may_hold_from_some_time_on),
