@@ -7,9 +7,10 @@
 
 #include "decode/base/error.h"
 
-/* Records become 3 to 30 times smaller when they are compressed. Data that unpack to far more than
- * that, beyond the first bytes, were made to exhaust memory. */
-enum { FREE_BYTES = 64 << 20, MOST_RATIO = 200, STEP = 128 << 10 };
+/* Records become 3 to 30 times smaller when they are compressed, and at the least each has a time
+ * of its own, which takes some bytes. Data that unpack to far more than that, beyond the first
+ * bytes or records, were made to exhaust memory. */
+enum { FREE_BYTES = 64 << 20, MOST_RATIO = 200, FREE_RECORDS = 4 << 20, STEP = 128 << 10 };
 
 static int make_room(struct perf_unpack *unpack)
 {
@@ -53,7 +54,8 @@ static int unpack_all(struct perf_unpack *unpack, struct bytes compressed)
 	return 0;
 }
 
-/* Bytes of whole records at the start; a header that cannot be breaks the stream. */
+/* Bytes of whole records at the start. A header that cannot be, or more records than compressed
+ * bytes, break the stream. */
 static size_t whole_records(struct perf_unpack *unpack)
 {
 	size_t position = 0;
@@ -61,12 +63,13 @@ static size_t whole_records(struct perf_unpack *unpack)
 	while (unpack->size - position >= 8) {
 		size_t size = (size_t)load_le(unpack->bytes + position + 6, 2);
 
-		if (size < 8) {
+		if (size >= 8 && size > unpack->size - position)
+			break;
+		if (size < 8 || unpack->total_records > FREE_RECORDS + unpack->total_in) {
 			unpack->is_broken = true;
 			break;
 		}
-		if (size > unpack->size - position)
-			break;
+		unpack->total_records++;
 		position += size;
 	}
 	return position;

@@ -16,7 +16,8 @@ struct perf_unpack {
 	struct ZSTD_DCtx_s *stream;
 	uint8_t *bytes; /* unpacked, not yet handed out */
 	size_t size, room;
-	uint64_t total_in, total_out;
+	uint64_t total_in, total_out; /* bytes */
+	uint64_t total_records;
 	bool is_broken; /* the stream is damaged: nothing more will come of it */
 };
 

@@ -174,6 +174,28 @@ static void one_stream_may_have_several_frames(void **state)
 	assert_memory_equal(got.data, record, 24);
 }
 
+/* Each is listed with some fifty bytes: a file of a megabyte could ask for gigabytes. */
+static void there_are_no_more_records_than_real_ones_would_be(void **state)
+{
+	enum { EACH = 1 << 20, TIMES = 6, MOST = (4 << 20) + 100000 };
+	struct bench *bench = *state;
+	uint8_t *records = malloc((size_t)EACH * 8), *end = records;
+	size_t count = 0;
+	struct bytes got;
+	int r = 0;
+
+	assert_non_null(records);
+	for (unsigned i = 0; i < EACH; i++)
+		end = make_record(end, 8, 0);
+	for (unsigned i = 0; i < TIMES && !r; i++) {
+		r = feed(bench, records, (size_t)EACH * 8, &got);
+		count += got.size / 8;
+	}
+	assert_int_equal(r, -PTVM_BAD_INPUT);
+	assert_in_range(count, 4 * EACH, MOST);
+	free(records);
+}
+
 static void nothing_gives_nothing(void **state)
 {
 	struct bench *bench = *state;
@@ -315,6 +337,7 @@ int main(void)
 		WITH_FIXTURE(large_pieces_come_whole),
 		WITH_FIXTURE(what_zstd_keeps_is_taken_too),
 		WITH_FIXTURE(one_stream_may_have_several_frames),
+		WITH_FIXTURE(there_are_no_more_records_than_real_ones_would_be),
 		WITH_FIXTURE(nothing_gives_nothing),
 		WITH_FIXTURE(after_damage_nothing_more_comes),
 		WITH_FIXTURE(what_came_before_damage_is_handed_out),
