@@ -177,11 +177,15 @@ static struct build_id search_notes(unsigned times)
 		char name[4], id[4];
 	} note = { { 4, 4, NT_GNU_BUILD_ID }, "GNU", "abcd" };
 	static uint8_t bytes[4096 + JUNK];
-	size_t at = elf_make((struct elf_make_segment[8]){ { 0 } }, times + 1, bytes);
+	struct elf_make_segment empty[8];
+	Elf64_Phdr program = { .p_type = PT_NOTE, .p_filesz = JUNK };
 	struct elf_file file;
 	struct build_id id;
-	Elf64_Phdr program = { .p_type = PT_NOTE, .p_offset = at, .p_filesz = JUNK };
+	size_t at;
 
+	for (unsigned i = 0; i <= times; i++)
+		empty[i] = (struct elf_make_segment){ .bytes = "" };
+	at = program.p_offset = elf_make(empty, times + 1, bytes);
 	memset(bytes + at, 0, JUNK);
 	memcpy(bytes + at + JUNK, &note, sizeof(note));
 	for (unsigned i = 0; i < times; i++)
