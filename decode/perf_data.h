@@ -204,9 +204,8 @@ struct perf_data {
 	} aux_index; /* offsets of AUXTRACE records */
 	struct perf_features features;
 	struct pt_config pt;
-	struct bytes auxtrace_info; /* the first such record's body */
-	bool have_pt;               /* that record is of Intel PT */
-	/* counts of what is not there, for perf_damage.h */
+	struct bytes auxtrace_info;         /* the first such record's body */
+	bool have_pt;                       /* that record is of Intel PT */
 	uint64_t bad_records, bad_features; /* damaged ones; what can be read of them is used */
 	uint64_t lost_records;    /* that the kernel or the recorder dropped, by LOST records */
 	uint64_t left_out_queues; /* because there are too many */
@@ -238,8 +237,8 @@ int perf_data_open_bytes(struct bytes file, struct perf_data *ret, struct ptvm_e
 int perf_data_explain(const struct perf_data *data, struct perf_record *record,
 		      struct perf_sample *ret);
 
-/** The path of the file that has the byte at `*offset` of the mapping; `*offset` becomes the byte's
- * offset in that file. */
+/** The path of the file with the byte at `*offset` of the mapping, which becomes the offset in it.
+ */
 const char *perf_data_place(const struct perf_data *data, uint64_t *offset);
 
 /** For a reader of all records in order, who gives back the pages behind each (aux_pages.h). */
