@@ -3,8 +3,8 @@
 #include <string.h>
 
 enum {
-	SEGMENT_WORK = 1 << 19, /* instructions, and for each byte of a segment: */
-	BYTE_WORK = 4,
+	SEGMENT_WORK = 1 << 18, /* instructions, and for each byte of a segment: */
+	BYTE_WORK = 32,
 	HOPELESS_WORK = 1 << 16, /* instead, where hardly anything can be found */
 	GROUP_SITES = 256,       /* that are told to the code at a time */
 };

@@ -15,7 +15,7 @@
 #include "decode/patch_forms.h"
 
 enum {
-	BASES = 16,  /* told addresses to go back to */
+	BASES = 4,   /* told addresses to go back to */
 	SITES = 64,  /* tried from one of them */
 	DEPTH = 2,   /* sites patched between two told addresses */
 	ROUNDS = 16, /* further disagreements that are explained by more patches */

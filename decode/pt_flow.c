@@ -10,6 +10,8 @@
 #include "decode/patch_search.h"
 #include "decode/replaced_module.h"
 
+enum { NEAR_BYTES = 256 }; /* of trace: about what a batch of instructions is */
+
 /* In perf's words (its decoder's error messages), so that scripts which look for them go on
  * working. */
 static const struct {
@@ -73,6 +75,31 @@ static bool is_enough(const struct flow_run *run, uint64_t until, uint32_t addre
 	       pt_cursor_position(&run->flow->cursor) >= until;
 }
 
+/* Where the batch ends if it is not full before: soon on the way to a disagreement. */
+static uint64_t end_of_batch(const struct pt_flow *flow, const struct flow_mark *mark)
+{
+	bool is_near = mark->position < flow->near;
+
+	return mark->position + (is_near ? NEAR_BYTES : FLOW_ENOUGH_BYTES);
+}
+
+/* What explains a disagreement is looked for from the mark on. Where nobody asks for instructions
+ * that is far back: go there once more, and come to the disagreement in small batches, so that the
+ * same is found whatever is asked for. Returns false where the mark is near. */
+static bool come_near(struct flow_run *run, const struct flow_mark *mark)
+{
+	struct pt_flow *flow = run->flow;
+	uint64_t position = pt_cursor_position(&flow->cursor);
+	struct flow_patches patches;
+
+	if (position <= flow->near || position - mark->position <= NEAR_BYTES)
+		return false;
+	patches = flow->patches;
+	flow_mark_return(run, mark, &patches);
+	flow->near = position;
+	return true;
+}
+
 /* Only the flow and its mark point to blocks, which will be looked up again. */
 static void forget_code(struct pt_flow *flow, struct flow_mark *mark)
 {
@@ -96,7 +123,7 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 	flow_patch_settle(flow);
 	flow_mark_set(&run, &mark);
 	while (flow_has_room(&run)) {
-		uint64_t until = mark.position + FLOW_ENOUGH_BYTES;
+		uint64_t until = end_of_batch(flow, &mark);
 		bool has_ended = can_run_fast(flow) && flow_run_fast(&run, until);
 		uint32_t addresses = flow->addresses;
 		int r;
@@ -106,8 +133,8 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 		r = has_ended ? 0 : flow_next(&run);
 		if (flow->replaced.doubt.name && replaced_module_apply(&run, &mark))
 			continue;
-		if (flow->disagrees &&
-		    (patch_inference_apply(&run, &mark) || patch_search(&run, &mark)))
+		if (flow->disagrees && (patch_inference_apply(&run, &mark) ||
+					come_near(&run, &mark) || patch_search(&run, &mark)))
 			continue;
 		if (flow_should_forget_code(flow))
 			forget_code(flow, &mark);

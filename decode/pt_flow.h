@@ -120,11 +120,11 @@ struct flow_patches {
 	struct flow_patch {
 		const struct machine *machine;
 		struct patched_insn insn;
-		struct patched_insn also; /* of the same change; site 0: none */
+		struct patched_insn also;      /* of the same change; site 0: none */
 		struct tracepoint_group group; /* instead of both: many at once */
-		uint32_t from;            /* in force once packets told so many addresses, */
-		uint64_t since, until;    /* and at times in [since, until) */
-	} items[FLOW_PATCHES];            /* the last, see flow_mark_set() */
+		uint32_t from;                 /* in force once packets told so many addresses, */
+		uint64_t since, until;         /* and at times in [since, until) */
+	} items[FLOW_PATCHES];                 /* the last, see flow_mark_set() */
 };
 
 /** Modules that may have been replaced since they were copied (replaced_module.h). */
@@ -180,9 +180,10 @@ struct pt_flow {
 	bool overflowed;   /* between OVF and the packet that says where */
 	uint64_t returns[RETURN_STACK];
 	uint32_t return_top, return_count;
-	bool is_informed;           /* `patches` has what patch_inference found */
-	bool disagrees;             /* packets and code disagree at the present packet */
-	bool is_trial;              /* patches are tried out: links between blocks are not used */
+	uint64_t near;    /* position of a disagreement that the flow was taken back from */
+	bool is_informed; /* `patches` has what patch_inference found */
+	bool disagrees;   /* packets and code disagree at the present packet */
+	bool is_trial;    /* patches are tried out: links between blocks are not used */
 	struct pt_packet fup_event; /* the event that the next FUP belongs to; kind PT_BAD: none */
 	struct replaced_modules replaced;
 	struct flow_patches patches;

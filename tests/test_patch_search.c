@@ -229,6 +229,34 @@ static void what_explains_where_tracing_ends_is_taken(void **state)
 	assert_patch(&found, LABEL, JUMPED, "\xe9\x39\0\0\0");
 }
 
+/* Before it became a jump, the label was a NOP, so many times. */
+static uint64_t work_left_after(unsigned nops)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	for (unsigned i = 0; i < nops; i++) {
+		tnt(&bench, false);
+		tnt(&bench, false);
+		tip(&bench, 0);
+	}
+	jump(&bench, 6);
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_patch(&found, LABEL, JUMPED, "\xe9\x39\0\0\0");
+	return found.work;
+}
+
+/* What a flow passed long before is not gone through again. A batch has room for all of it. */
+static void what_is_found_does_not_depend_on_the_size_of_batches(void **state)
+{
+	uint64_t few = work_left_after(30), many = work_left_after(600);
+	const uint64_t byte_work = 32, bytes = 570 * 5;
+
+	assert_true(many > few);
+	assert_in_range(many - few, bytes * byte_work - 1000, bytes * byte_work + 1000);
+}
+
 /* The target fits as the code leads nowhere else, but the flow never comes back to the label. */
 static void a_target_that_is_not_clear_must_be_met_often(void **state)
 {
@@ -501,6 +529,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_explains_all_is_taken),
 		cmocka_unit_test(what_explains_where_tracing_ends_is_taken),
+		cmocka_unit_test(what_is_found_does_not_depend_on_the_size_of_batches),
 		cmocka_unit_test(a_target_that_is_not_clear_must_be_met_often),
 		cmocka_unit_test(a_target_that_others_reach_is_not_taken),
 		cmocka_unit_test(two_that_explain_as_much_are_both_refused),
