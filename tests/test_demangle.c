@@ -99,7 +99,8 @@ static void names_that_are_too_long_from_the_start_are_passed_over(void **state)
 	int head;
 
 	assert_non_null(name);
-	head = sprintf(name, "_ZN%d", LONG);
+	head = snprintf(name, 64, "_ZN%d", LONG);
+	assert_in_range(head, 4, 63);
 	memset(name + head, 'a', LONG);
 	strcpy(name + head + LONG, "17h0123456789abcdefE");
 	for (unsigned i = 0; i <= COUNT; i++) {
