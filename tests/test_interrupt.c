@@ -26,6 +26,7 @@ static int status_of(void (*run)(int number), int number)
 	if (!child) {
 		for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++)
 			(void)signal(ending[i], SIG_DFL);
+		(void)signal(number, SIG_DFL); /* a shell's background jobs ignore some */
 		run(number);
 		_exit(NOT_ENDED);
 	}
