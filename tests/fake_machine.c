@@ -506,12 +506,21 @@ static bool is_traced(const struct fake_machine *machine)
 	return false;
 }
 
+/* An event that is switched on later would miss the beginning where this machine is busy. */
+static bool is_ready(const struct fake_machine *machine)
+{
+	for (size_t i = 0; i < machine->event_count; i++)
+		if (machine->events[i].is_open && !machine->events[i].is_on)
+			return false;
+	return true;
+}
+
 /* Plays the next records; returns how many. */
 static size_t go_on(struct fake_machine *machine)
 {
 	size_t count = 0;
 
-	if (!is_traced(machine))
+	if (!is_traced(machine) || (!machine->next && !is_ready(machine)))
 		return 0;
 	for (; count < machine->step && machine->next < machine->past.record_count; count++) {
 		if (!play(machine, &machine->past.records[machine->next]))
