@@ -68,7 +68,7 @@ static inline void text_putc(struct text *text, char c)
 /** Append `count` times the same character. */
 static inline void text_fill(struct text *text, char c, size_t count)
 {
-	if (!text_reserve(text, count))
+	if (!count || !text_reserve(text, count))
 		return;
 	memset(text->data + text->size, c, count);
 	text->size += count;
