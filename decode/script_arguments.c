@@ -7,7 +7,7 @@
 
 /* The table, in the order of --help; zeroes behind the last row end it. */
 struct option_table {
-	struct option_row rows[96];
+	struct option_row rows[64];
 	size_t count;
 };
 
@@ -225,47 +225,35 @@ static void add_raw_traces(struct option_table *table, struct script_args *args)
 }
 
 /* Options of `perf script` that its users may try, and what to do instead. */
-static void add_refused(struct option_table *table)
-{
-	static const struct {
-		char letter;
-		const char *name, *why;
-	} refused[] = {
-		{ 'a', "all-cpus", "all CPUs are printed, -C selects some" },
-		{ 'd', "debug-mode", "what is wrong is always reported" },
-		{ 'v', "verbose", "what is wrong is always reported" },
-		{ 'G', "hide-call-graph", "call chains come with g and G of --itrace" },
-		{ 0, "max-stack", "--itrace=g8 and G8 print 8 calls" },
-		{ 0, "stop-bt", "--itrace=g8 and G8 print 8 calls" },
-		{ 'I', "show-info", "'perf script -I --header-only' prints it" },
-		{ 'S', "symbols", "grep finds symbols among the lines" },
-		{ 0, "dsos", "grep finds (DSO) among the lines" },
-		{ 0, "addr-range", "with -F ip, awk finds addresses among the lines" },
-		{ 0, "graph-function", "the pager finds a symbol, with its calls below it" },
-		{ 0, "switch-on", "--time selects" },
-		{ 0, "switch-off", "--time selects" },
-		{ 0, "show-on-off-events", "--time selects" },
-		{ 0, "per-event-dump", "--itrace and -F select kinds of events" },
-		{ 0, "dump-unsorted-raw-trace", "-D prints records in order of time" },
-		{ 0, "demangle", "names are demangled but with --no-demangle" },
-		{ 0, "demangle-kernel", "names are demangled but with --no-demangle" },
-		{ 0, "inline", "source code is not looked at, addr2line does it" },
-		{ 0, "full-source-path", "source code is not looked at, addr2line does it" },
-		{ 0, "guest-code", "a guest's code is that of its kernel, see ptvm-guest(1)" },
-		{ 's', "script", "perf runs scripts, also on recordings of ptvm" },
-		{ 'g', "gen-script", "perf runs scripts, also on recordings of ptvm" },
-		{ 'l', "list", "perf runs scripts, also on recordings of ptvm" },
-		{ 0, "dlfilter", "perf runs filters, also on recordings of ptvm" },
-		{ 0, "dlarg", "perf runs filters, also on recordings of ptvm" },
-	};
-
-	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
-		const struct option_row row = { refused[i].letter, refused[i].name, OPT_FLAG,
-						.help = refused[i].why, .flags = OPTION_REFUSED };
-
-		add_rows(table, &row, 1);
-	}
-}
+static const struct refused_option refused[] = {
+	{ 'a', "all-cpus", "all CPUs are printed, -C selects some" },
+	{ 'd', "debug-mode", "what is wrong is always reported" },
+	{ 'v', "verbose", "what is wrong is always reported" },
+	{ 'G', "hide-call-graph", "call chains come with g and G of --itrace" },
+	{ 0, "max-stack", "--itrace=g8 and G8 print 8 calls" },
+	{ 0, "stop-bt", "--itrace=g8 and G8 print 8 calls" },
+	{ 'I', "show-info", "'perf script -I --header-only' prints it" },
+	{ 'S', "symbols", "grep finds symbols among the lines" },
+	{ 0, "dsos", "grep finds (DSO) among the lines" },
+	{ 0, "addr-range", "with -F ip, awk finds addresses among the lines" },
+	{ 0, "graph-function", "the pager finds a symbol, with its calls below it" },
+	{ 0, "switch-on", "--time selects" },
+	{ 0, "switch-off", "--time selects" },
+	{ 0, "show-on-off-events", "--time selects" },
+	{ 0, "per-event-dump", "--itrace and -F select kinds of events" },
+	{ 0, "dump-unsorted-raw-trace", "-D prints records in order of time" },
+	{ 0, "demangle", "names are demangled but with --no-demangle" },
+	{ 0, "demangle-kernel", "names are demangled but with --no-demangle" },
+	{ 0, "inline", "source code is not looked at, addr2line does it" },
+	{ 0, "full-source-path", "source code is not looked at, addr2line does it" },
+	{ 0, "guest-code", "a guest's code is that of its kernel, see ptvm-guest(1)" },
+	{ 's', "script", "perf runs scripts, also on recordings of ptvm" },
+	{ 'g', "gen-script", "perf runs scripts, also on recordings of ptvm" },
+	{ 'l', "list", "perf runs scripts, also on recordings of ptvm" },
+	{ 0, "dlfilter", "perf runs filters, also on recordings of ptvm" },
+	{ 0, "dlarg", "perf runs filters, also on recordings of ptvm" },
+	{ 0 },
+};
 
 int script_parse(struct script_args *args, int argc, char **argv, struct ptvm_error *error)
 {
@@ -274,6 +262,7 @@ int script_parse(struct script_args *args, int argc, char **argv, struct ptvm_er
 		.usage = "ptvm script [OPTION]...",
 		.summary = "Print what ran, host and guests in one order of time.",
 		.rows = table.rows,
+		.refused = refused,
 	};
 
 	add_input(&table, args);
@@ -281,6 +270,5 @@ int script_parse(struct script_args *args, int argc, char **argv, struct ptvm_er
 	add_form(&table, args);
 	add_selection(&table, args);
 	add_raw_traces(&table, args);
-	add_refused(&table);
 	return options_parse(&options, argc, argv, stdout, error);
 }

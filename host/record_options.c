@@ -241,6 +241,18 @@ static int take_command(char **words, int count, struct record_options *ret)
 	return 0;
 }
 
+/* Options of `perf record` and `perf kvm` that their users may try. */
+static const struct refused_option refused[] = {
+	{ 0, "kcore", "kernels are always copied" },
+	{ 0, "host", "host and guest are always traced, ptvm script has --host-only" },
+	{ 0, "guest", "host and guest are always traced, ptvm script has --guest-only" },
+	{ 0, "guestkallsyms", "--via says how the guest's kernel is copied" },
+	{ 0, "guestmodules", "--via says how the guest's kernel is copied" },
+	{ 'B', "no-buildid", "nothing is put into ~/.debug" },
+	{ 'N', "no-buildid-cache", "nothing is put into ~/.debug" },
+	{ 0 },
+};
+
 static int parse(const struct option_row *rows, int argc, char **argv, struct record_options *ret,
 		 struct ptvm_error *error)
 {
@@ -251,17 +263,12 @@ static int parse(const struct option_row *rows, int argc, char **argv, struct re
 			   "COMMAND ends or Ctrl-C.",
 		.rows = rows,
 		.takes_command = true,
+		.refused = refused,
 	};
 	int words = options_parse(&options, argc, argv, stdout, error);
 
 	return words < 0 ? words : take_command(argv + argc - words, words, ret);
 }
-
-/* An option of `perf record` or `perf kvm` that their users may try. */
-#define REFUSED(letter, name, why)                                                                 \
-	{                                                                                          \
-		letter, name, OPT_FLAG, .help = why, .flags = OPTION_REFUSED                       \
-	}
 
 int record_options_parse(int argc, char **argv, struct record_options *ret,
 			 struct ptvm_error *error)
@@ -317,14 +324,6 @@ int record_options_parse(int argc, char **argv, struct record_options *ret,
 		  "directory to make (default: ptvm.data; what is there becomes .old)" },
 		{ 0, "repair", OPT_STRING, &o->repair, "DIR",
 		  "do only this: complete a recording whose recorder was killed" },
-		REFUSED(0, "kcore", "kernels are always copied"),
-		REFUSED(0, "host", "host and guest are always traced, ptvm script has --host-only"),
-		REFUSED(0, "guest",
-			"host and guest are always traced, ptvm script has --guest-only"),
-		REFUSED(0, "guestkallsyms", "--via says how the guest's kernel is copied"),
-		REFUSED(0, "guestmodules", "--via says how the guest's kernel is copied"),
-		REFUSED('B', "no-buildid", "nothing is put into ~/.debug"),
-		REFUSED('N', "no-buildid-cache", "nothing is put into ~/.debug"),
 		{ 0 },
 	};
 	int r;

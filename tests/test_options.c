@@ -57,10 +57,11 @@ static void parse(struct run *run, const char *line, bool takes_command)
 		{ 'n', "ns", OPT_FLAG, &arg->ns, NULL, "print nanoseconds" },
 		{ 'q', NULL, OPT_FLAG, &arg->quiet, NULL, "say less" },
 		{ 0, "secret", OPT_FLAG, &arg->secret, NULL, "", OPTION_HIDDEN },
-		{ 'S', "inline", OPT_FLAG, .help = "use --ns", .flags = OPTION_REFUSED },
 		{ 0 },
 	};
-	const struct options options = { "ptvm try [OPTION]...", "Tries.", rows, takes_command };
+	const struct refused_option refused[] = { { 'S', "inline", "use --ns" }, { 0 } };
+	const struct options options = { "ptvm try [OPTION]...", "Tries.", rows, takes_command,
+					 refused };
 	_cleanup_fclose_ FILE *out = fmemopen(run->output, sizeof(run->output), "w");
 	int argc = 0;
 	char *save;

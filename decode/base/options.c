@@ -33,11 +33,6 @@ static bool is_option(const struct option_row *row)
 	return row->type != OPT_HEADING;
 }
 
-static bool is_listed(const struct option_row *row)
-{
-	return !(row->flags & (OPTION_HIDDEN | OPTION_REFUSED));
-}
-
 static int bad_usage(struct parser *parser, const char *what, const char *spelt)
 {
 	return ptvm_fail(parser->error, PTVM_BAD_USAGE, "%s: %s", what, spelt);
@@ -110,9 +105,6 @@ static int apply(struct parser *parser, const struct given *given)
 	const char *value = given->value;
 	int r;
 
-	if (row->flags & OPTION_REFUSED)
-		return ptvm_fail(parser->error, PTVM_BAD_USAGE, "%s is not here: %s", given->spelt,
-				 row->help);
 	if (value && (given->negated || !takes_value(row)))
 		return bad_usage(parser, "option takes no argument", given->spelt);
 	if (given->negated) {
@@ -158,8 +150,6 @@ static int match_row(const struct option_row *row, const char *word, size_t leng
 	int plain = match(row->name, word, length);
 	int no = 0;
 
-	if (row->flags & OPTION_REFUSED && plain < 2)
-		plain = 0;
 	if (row->flags & OPTION_NO && length > 3 && !strncmp(word, "no-", 3))
 		no = match(row->name, word + 3, length - 3);
 	*negated = no > plain;
@@ -189,6 +179,20 @@ static int find_long(struct parser *parser, const char *word, size_t length, str
 	return 0;
 }
 
+/* Tell why an option of another program is not here, by its whole name or its letter. */
+static int refuse(struct parser *parser, const char *name, size_t length, char letter,
+		  const char *spelt)
+{
+	const struct refused_option *option = parser->options->refused;
+
+	for (; option && option->name; option++)
+		if (name ? match(option->name, name, length) == 2
+			 : option->letter && option->letter == letter)
+			return ptvm_fail(parser->error, PTVM_BAD_USAGE, "%s is not here: %s", spelt,
+					 option->why);
+	return 0;
+}
+
 static int parse_long(struct parser *parser, const char *word, FILE *out)
 {
 	size_t length = strcspn(word, "=");
@@ -199,6 +203,8 @@ static int parse_long(struct parser *parser, const char *word, FILE *out)
 	(void)snprintf(spelt, sizeof(spelt), "--%.*s", (int)length, word);
 	given.spelt = spelt;
 	r = answer(parser, spelt, out);
+	if (!r)
+		r = refuse(parser, word, length, 0, spelt);
 	if (!r)
 		r = find_long(parser, word, length, &given);
 	if (r || given.row)
@@ -228,8 +234,10 @@ static int parse_letters(struct parser *parser, const char *letters, FILE *out)
 		given.row = find_letter(parser->options, *letters);
 		if (!given.row && *letters == 'h')
 			return answer(parser, "--help", out);
-		if (!given.row)
-			return unknown(parser, "unknown option", spelt, "");
+		if (!given.row) {
+			r = refuse(parser, NULL, 0, *letters, spelt);
+			return r ? r : unknown(parser, "unknown option", spelt, "");
+		}
 		given.value = takes_value(given.row) && letters[1] ? letters + 1 : NULL;
 		r = apply(parser, &given);
 		if (r || given.value)
@@ -317,7 +325,7 @@ void options_print_help(const struct options *options, FILE *out)
 	for (row = options->rows; row->type != OPT_END; row++) {
 		if (!is_option(row))
 			(void)fprintf(out, "\n%s:\n", row->help);
-		else if (is_listed(row))
+		else if (!(row->flags & OPTION_HIDDEN))
 			print_option(row, out);
 	}
 	print_wrapped("print this help",
@@ -330,7 +338,7 @@ void options_print_words(const struct options *options, FILE *out)
 	const struct option_row *row;
 
 	for (row = options->rows; row->type != OPT_END; row++) {
-		if (!is_option(row) || !is_listed(row) || !row->name)
+		if (!is_option(row) || row->flags & OPTION_HIDDEN || !row->name)
 			continue;
 		(void)fprintf(out, "--%s%s\t%s\n", row->name,
 			      takes_value(row) && !row->missing ? "=" : "",

@@ -26,10 +26,8 @@ enum option_type {
 };
 
 enum option_flags {
-	OPTION_NO = 1,      /* --no-NAME sets false, NULL or 0; not for OPT_CALL */
-	OPTION_HIDDEN = 2,  /* works, but is not listed */
-	OPTION_REFUSED = 4, /* known elsewhere; not listed, and `help` is why it is not here. Its
-			     * name cannot be shortened; type and target are of no matter */
+	OPTION_NO = 1,     /* --no-NAME sets false, NULL or 0; not for OPT_CALL */
+	OPTION_HIDDEN = 2, /* works, but is not listed */
 };
 
 struct option_row {
@@ -47,12 +45,20 @@ struct option_row {
 	int (*call)(void *context, const char *value, struct ptvm_error *error);
 };
 
+/** An option of another program, which its users may try here. */
+struct refused_option {
+	char letter;      /* 0: none */
+	const char *name; /* in full; NULL ends a table */
+	const char *why;  /* it is not here, or what does its work */
+};
+
 struct options {
 	const char *usage;   /* "ptvm script [OPTION]..."; the first two words ask for help */
 	const char *summary; /* sentences below the usage line */
 	const struct option_row *rows;
 	bool takes_command; /* options end where a command begins, as `ls -l`, which may follow
 			     * `--`; otherwise nothing but options is taken */
+	const struct refused_option *refused; /* not listed; NULL: none */
 };
 
 /**
