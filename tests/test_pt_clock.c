@@ -81,15 +81,52 @@ static void the_ratio_is_measured_between_mtcs(void **state)
 
 static void a_ratio_far_from_cbr_is_not_believed(void **state)
 {
+	static const uint64_t cycles[] = { 10, 8 * 84 * 2 / 3, 8 * 84 * 3 / 2, 8 * 84 * 100 };
+
+	for (size_t i = 0; i < 4; i++) {
+		struct pt_clock clock;
+
+		anchor(&clock);
+		pt_clock_cbr(&clock, 20);
+		pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 1));
+		pt_clock_cyc(&clock, cycles[i]);
+		clock.now = START; /* its time does not matter here */
+		pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 2));
+		pt_clock_cyc(&clock, 100);
+		assert_int_equal(clock.now, START + 2 * 8 * 84 + 100);
+	}
+}
+
+/* A ratio that was measured is better than a CBR, unless the CBR is another one. */
+static void a_cbr_is_for_a_change(void **state)
+{
 	struct pt_clock clock;
 
 	anchor(&clock);
 	pt_clock_cbr(&clock, 20);
 	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 1));
-	pt_clock_cyc(&clock, 10);
+	pt_clock_cyc(&clock, 8 * 84 * 10 / 9);
 	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 2));
+	pt_clock_cbr(&clock, 20);
 	pt_clock_cyc(&clock, 100);
-	assert_int_equal(clock.now, START + 2 * 8 * 84 + 100);
+	assert_in_range(clock.now - START - 2 * 8 * 84, 89, 91);
+	pt_clock_cbr(&clock, 10);
+	pt_clock_cyc(&clock, 100);
+	assert_int_equal(clock.now, START + 2 * 8 * 84 + 2 * 200);
+}
+
+/* With a period of 2^15 TMA shows but one bit of what MTC does. */
+static void the_first_mtc_is_later_than_the_tma(void **state)
+{
+	struct pt_config rare = config;
+	struct pt_clock clock;
+
+	rare.mtc_shift = 15;
+	pt_clock_init(&clock, &rare);
+	pt_clock_tsc(&clock,
+		     &(struct pt_tsc_group){ .tsc = START, .have_tma = true, .ctc = 0x8000 });
+	pt_clock_mtc(&clock, 0x81);
+	assert_int_equal(clock.now, START + 2 * ((uint64_t)84 << 15));
 }
 
 static void time_never_runs_backwards_and_says_so(void **state)
@@ -99,6 +136,8 @@ static void time_never_runs_backwards_and_says_so(void **state)
 	anchor(&clock);
 	pt_clock_cbr(&clock, 20);
 	pt_clock_cyc(&clock, 1000);
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = START + 1000 });
+	assert_int_equal(clock.corrections, 0);
 	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = START + 900 });
 	assert_int_equal(clock.now, START + 1000);
 	assert_int_equal(clock.corrections, 1);
@@ -167,6 +206,7 @@ static void a_guests_tsc_shows_its_offset_and_the_hosts_time(void **state)
 	uint64_t found;
 
 	anchor(&clock);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 1));
 	pt_clock_tsc(&clock,
 		     &(struct pt_tsc_group){ .tsc = (START + 16 * 84 + 3 + offset) & PT_TSC_MASK,
 					     .have_tma = true,
@@ -179,6 +219,36 @@ static void a_guests_tsc_shows_its_offset_and_the_hosts_time(void **state)
 	assert_int_equal(found, offset & PT_TSC_MASK);
 	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 3));
 	assert_int_equal(clock.now, START + 3 * 8 * 84);
+}
+
+static void a_guest_without_offset_is_not_translated(void **state)
+{
+	struct pt_tsc_group group = { .have_tma = true, .ctc = CTC + 8, .guest = true };
+	struct pt_clock clock;
+
+	anchor(&clock);
+	group.tsc = START + 8 * 84 + 1; /* the crystal's edges are rounded */
+	pt_clock_tsc(&clock, &group);
+	assert_int_equal(clock.translated, 0);
+	anchor(&clock);
+	group.tsc = START + 8 * 84 + 1000;
+	pt_clock_tsc(&clock, &group);
+	assert_int_equal(clock.translated, 1);
+}
+
+/* Where no TSC offset is to be taken off, what guests show is as good as what the host does. */
+static void raw_tscs_are_taken_as_they_are(void **state)
+{
+	struct pt_config raw = config;
+	struct pt_clock clock;
+
+	raw.guest_tsc_raw = true;
+	pt_clock_init(&clock, &raw);
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = START, .have_tma = true, .ctc = CTC });
+	clock.reference = START + 1000;
+	pt_clock_tsc(&clock,
+		     &(struct pt_tsc_group){ .tsc = 2 * START, .have_tma = true, .ctc = CTC + 8 });
+	assert_int_equal(clock.now, 2 * START);
 }
 
 static void without_crystal_a_known_offset_serves(void **state)
@@ -277,12 +347,16 @@ int main(void)
 		cmocka_unit_test(cycles_fill_the_time_between),
 		cmocka_unit_test(the_ratio_is_measured_between_mtcs),
 		cmocka_unit_test(a_ratio_far_from_cbr_is_not_believed),
+		cmocka_unit_test(a_cbr_is_for_a_change),
+		cmocka_unit_test(the_first_mtc_is_later_than_the_tma),
 		cmocka_unit_test(time_never_runs_backwards_and_says_so),
 		cmocka_unit_test(a_tsc_is_extended_to_what_is_near),
 		cmocka_unit_test(a_tsc_after_the_buffer_was_read_is_damage),
 		cmocka_unit_test(a_first_tsc_that_cannot_be_is_damage),
 		cmocka_unit_test(a_tsc_wraps_at_56_bits),
 		cmocka_unit_test(a_guests_tsc_shows_its_offset_and_the_hosts_time),
+		cmocka_unit_test(a_guest_without_offset_is_not_translated),
+		cmocka_unit_test(raw_tscs_are_taken_as_they_are),
 		cmocka_unit_test(without_crystal_a_known_offset_serves),
 		cmocka_unit_test(a_guests_tsc_that_nothing_explains_changes_no_time),
 		cmocka_unit_test(after_an_overflow_the_offset_is_better_than_the_crystal),

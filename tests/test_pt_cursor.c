@@ -114,13 +114,14 @@ static void a_tma_of_SKZ84_is_stepped_over_on_its_models(void **state)
 {
 	static const uint8_t bytes[] = { 0x02, 0x73, 1, 2, 3, 4, 0xff, 0xc9, 0x59, 7 };
 	static const struct pt_config skylake_x = { .cpu_family = 6, .cpu_model = 0x55 };
+	static const struct pt_config other = { .cpu_family = 15, .cpu_model = 0x55 };
 	struct fixture fixture = { .bench = { .room = 0 } };
 	struct pt_packet packet;
 
 	pt_put_bytes(&fixture.bytes, bytes, sizeof(bytes));
 	begin(&fixture, &skylake_x, sizeof(bytes));
 	assert_next(&fixture, PT_MTC);
-	pt_cursor_init(&fixture.cursor, &fixture.bench.queue, &no_config, 0);
+	pt_cursor_init(&fixture.cursor, &fixture.bench.queue, &other, 0);
 	assert_int_equal(pt_cursor_next(&fixture.cursor, &packet), -PTVM_BAD_PACKET);
 	end(&fixture);
 }
@@ -135,12 +136,12 @@ static void a_psb_group_states_all_it_has(void **state)
 	pt_put_psb(bytes);
 	pt_put_value(bytes, PT_TSC, 1000);
 	pt_put(bytes, &(struct pt_packet){ .kind = PT_TMA, .payload = 7, .count = 9 });
+	pt_put_ip(bytes, PT_FUP, 0x401000, 3);
 	pt_put_value(bytes, PT_CBR, 21);
 	pt_put(bytes, &(struct pt_packet){ .kind = PT_PIP, .payload = 0x5000, .flag = true });
 	pt_put_value(bytes, PT_VMCS, 0x123);
 	pt_put_value(bytes, PT_MODE_EXEC, 1);
 	pt_put_value(bytes, PT_MODE_TSX, 1);
-	pt_put_ip(bytes, PT_FUP, 0x401000, 3);
 	pt_put_value(bytes, PT_PSBEND, 0);
 	pt_put_value(bytes, PT_MTC, 1);
 	begin(&fixture, &no_config, 11);
@@ -259,7 +260,8 @@ static void a_tsc_finds_its_tma_behind_other_timing_packets(void **state)
 	pt_put_value(&fixture.bytes, PT_MTC, 1);
 	pt_put(&fixture.bytes, &(struct pt_packet){ .kind = PT_TMA, .payload = 7, .count = 9 });
 	pt_put_value(&fixture.bytes, PT_TSC, 5);
-	pt_put_value(&fixture.bytes, PT_OVF, 0);
+	pt_put_value(&fixture.bytes, PT_OVF, 0); /* the next TMA is that of a lost TSC */
+	pt_put(&fixture.bytes, &(struct pt_packet){ .kind = PT_TMA, .payload = 7, .count = 9 });
 	begin(&fixture, &no_config, 3);
 	assert_next(&fixture, PT_TSC);
 	pt_cursor_tma(&fixture.cursor, &group);

@@ -284,6 +284,44 @@ static void without_time_the_walk_leaps_from_context_to_context(void **state)
 	assert_false(leaps_over(flow, sizeof(flow), ENABLED | TIMED, 0));
 }
 
+/* A PSB+ that does not tell the mode is passed over where the mode may have changed before it. */
+static void a_leap_ends_where_the_mode_is_told(void **state)
+{
+	static const uint8_t modes[] = { 0x99, 0, 0x99, 1 };
+	struct fixture *fixture = *state;
+	uint64_t position;
+
+	put_group(&fixture->bytes, 0x1000, ENABLED);
+	pt_put_bytes(&fixture->bytes, modes, sizeof(modes));
+	put_group(&fixture->bytes, 0x2000, 0);
+	put_group(&fixture->bytes, 0x3000, 0);
+	position = fixture->bytes.size;
+	put_group(&fixture->bytes, 0x4000, ENABLED);
+	begin(fixture, &config);
+	fixture->walk.leaps = true;
+	assert_int_equal(next(fixture)->to, position);
+	assert_int_equal(next(fixture)->context.cr3, 0x4000);
+}
+
+static void cycles_count_once_and_in_their_order(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_bytes *bytes = &fixture->bytes;
+
+	pt_put_psb(bytes);
+	pt_put_value(bytes, PT_TSC, 1000);
+	pt_put(bytes, &(struct pt_packet){ .kind = PT_TMA });
+	pt_put_value(bytes, PT_PSBEND, 0);
+	pt_put_value(bytes, PT_MTC, 1); /* of 16 ticks */
+	pt_put_value(bytes, PT_CYC, 8);
+	pt_put_value(bytes, PT_MTC, 2);
+	pt_put_value(bytes, PT_CYC, 4);
+	put_stretch(bytes, 2000);
+	begin(fixture, &config);
+	(void)next(fixture);
+	assert_int_equal(next(fixture)->clock.now, 1000 + 2 * 16 + 4 * 2);
+}
+
 /* One flipped bit in a CYC must not set the time of all that follows. */
 static void a_cyc_that_leads_behind_the_end_of_tracing_is_left_out(void **state)
 {
@@ -316,6 +354,8 @@ int main(void)
 		TEST(a_snapshot_begins_at_its_first_psb),
 		TEST(an_empty_queue_has_an_empty_segment),
 		TEST(a_cyc_that_leads_behind_the_end_of_tracing_is_left_out),
+		TEST(cycles_count_once_and_in_their_order),
+		TEST(a_leap_ends_where_the_mode_is_told),
 		cmocka_unit_test(without_time_the_walk_leaps_from_context_to_context),
 	};
 
