@@ -101,26 +101,41 @@ static void the_end_of_tracing_gives_it_roughly(void **state)
 	pt_bytes_free(&bytes);
 }
 
-static void the_crystal_of_another_queue_makes_that_exact(void **state)
+/* Begin in a guest, and learn by when this ended and by the crystal as another CPU's host shows it.
+ */
+static void learn_by_host(uint64_t guest_time, uint64_t stop, uint64_t host_time)
 {
 	struct bench_queue needy = { .room = 0 }, other = { .room = 0 };
 	struct pt_bytes bytes = { 0 }, host = { 0 };
 	struct aux_queue queues[2];
 	struct pt_offsets offsets;
 
-	put_psb(&bytes, START, VMCS, 1 << 30, true);
-	put_psb(&host, START + 123456, 0, 0, true);
+	put_psb(&bytes, guest_time, VMCS, 1 << 30, true);
+	put_psb(&host, host_time, 0, 0, true);
 	bench_queue_add(&needy, bytes.data, bytes.size, false);
 	bench_queue_add(&other, host.data, host.size, false);
-	needy.spans[0].stop_ns = START + 1300;
+	needy.spans[0].stop_ns = stop;
+	other.spans[0].stop_ns = host_time + 5000;
 	queues[0] = needy.queue;
 	queues[1] = other.queue;
 	assert_int_equal(pt_offsets_learn(queues, 2, &config, &memory, &offsets), 0);
+	assert_int_equal(offsets.count, 1);
 	assert_offset(&offsets, VMCS, 1 << 30);
 	bench_queue_free(&needy);
 	bench_queue_free(&other);
 	pt_bytes_free(&bytes);
 	pt_bytes_free(&host);
+}
+
+/* The crystal's count comes again every 131072 ns. */
+static void the_crystal_of_another_queue_makes_that_exact(void **state)
+{
+	static const int away[] = { 123456, -123456, 5000001, -5000001 };
+
+	for (size_t i = 0; i < 4; i++) {
+		learn_by_host(START + 1, START + 1300, (uint64_t)(START + away[i]));
+		learn_by_host(START + 1, START - 1300, (uint64_t)(START + away[i]));
+	}
 }
 
 static void nothing_is_learned_where_nothing_tells(void **state)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "correlate/crystal.h"
 #include "correlate/tsc_patch.h"
 #include "correlate/vmcs_collect.h"
 #include "decode/base/vec.h"
@@ -335,6 +336,162 @@ static void queues_may_come_in_any_order(void **state)
 	}
 }
 
+/* 2 ticks of the TSC are one of the crystal. */
+static const struct pt_config by_hand = { .ctc_n = 2,
+					  .ctc_d = 1,
+					  .conv = { .valid = true, .shift = 31, .mult = 1 << 30 } };
+
+enum { LOST = 2 * CRYSTAL_TMA_RANGE }; /* as much as a TMA does not show, in ticks of the TSC */
+
+/* `count` observations of the same offset. */
+static struct tsc_run run_of(uint64_t host, uint64_t offset, uint64_t count,
+			     enum tsc_quality quality)
+{
+	const struct tsc_pair pair = { host, (host + offset) & PT_TSC_MASK };
+	struct tsc_run run = tsc_run_begin(&pair, quality, 0);
+
+	while (run.count < count)
+		assert_true(tsc_run_add(&run, &pair, quality, 64));
+	return run;
+}
+
+/* What becomes of these runs of one guest. */
+static struct vmcs_offsets infer_runs(const struct tsc_run *runs, size_t count,
+				      struct tsc_offsets *ret)
+{
+	struct vmcs_seen seen = { .vmcs = 7 };
+	struct vmcs_table table = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		assert_true(vec_push(&seen.runs, runs[i]));
+	assert_true(vec_push(&table.seen, seen));
+	*ret = (struct tsc_offsets){ 0 };
+	assert_int_equal(tsc_offset_infer(&table, &by_hand, ret), 0);
+	vmcs_table_free(&table);
+	return ret->guests.items[0];
+}
+
+static void an_outlier_parts_nothing(void **state)
+{
+	const struct tsc_run runs[] = { run_of(1000, 500, 2, TSC_GOOD),
+					run_of(2000, 90000, 1, TSC_GOOD),
+					run_of(3000, 501, 2, TSC_GOOD) };
+	struct tsc_offsets offsets;
+	struct vmcs_offsets guest = infer_runs(runs, 3, &offsets);
+
+	assert_int_equal(guest.outliers, 1);
+	assert_int_equal(guest.segments.count, 1);
+	assert_int_equal(guest.segments.items[0].observations, 4);
+	assert_int_equal(guest.segments.items[0].residual, 1);
+	tsc_offsets_free(&offsets);
+}
+
+static void lost_ticks_of_the_crystal_are_no_change(void **state)
+{
+	static const struct {
+		int64_t apart;
+		enum tsc_quality quality;
+		size_t segments;
+	} cases[] = {
+		{ LOST, TSC_GOOD, 1 },
+		{ -LOST, TSC_GOOD, 1 },
+		{ -5 * LOST + 3, TSC_DOUBTFUL, 1 },
+		{ 1024 * LOST - 3, TSC_GOOD, 1 },
+		{ 1025 * LOST, TSC_GOOD, 2 }, /* minutes without a TSC packet */
+		{ LOST, TSC_CONFIRMED, 2 },
+		{ LOST / 2, TSC_GOOD, 2 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct tsc_run runs[] = {
+			run_of(1000, 500, 3, TSC_CONFIRMED),
+			run_of(2000, (uint64_t)(500 + cases[i].apart), 2, cases[i].quality),
+		};
+		struct tsc_offsets offsets;
+		struct vmcs_offsets guest = infer_runs(runs, 2, &offsets);
+
+		assert_int_equal(guest.segments.count, cases[i].segments);
+		assert_int_equal(guest.lost_ticks, cases[i].segments == 1 ? 2 : 0);
+		assert_int_equal(guest.segments.items[0].offset, 500);
+		tsc_offsets_free(&offsets);
+	}
+}
+
+static void confidence_needs_more_than_one_witness(void **state)
+{
+	static const struct {
+		uint64_t count;
+		enum tsc_quality quality;
+		enum tsc_confidence expected;
+	} cases[] = {
+		{ 1, TSC_DOUBTFUL, TSC_LOW },    { 2, TSC_DOUBTFUL, TSC_LOW },
+		{ 3, TSC_DOUBTFUL, TSC_MEDIUM }, { 1, TSC_GOOD, TSC_MEDIUM },
+		{ 2, TSC_GOOD, TSC_HIGH },       { 1, TSC_CONFIRMED, TSC_HIGH },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct tsc_run run = run_of(1000, 500, cases[i].count, cases[i].quality);
+		struct tsc_offsets offsets;
+		struct vmcs_offsets guest = infer_runs(&run, 1, &offsets);
+
+		assert_int_equal(guest.segments.items[0].confidence, cases[i].expected);
+		tsc_offsets_free(&offsets);
+	}
+}
+
+/* KVM makes it from two whole numbers of kHz; the host has 2,000,000. */
+static void a_slope_that_leaves_one_frequency_is_exact(void **state)
+{
+	struct tsc_run run = run_of(1000, 500, 2, TSC_GOOD);
+	const uint64_t exact = (uint64_t)(((unsigned __int128)1800001 << 48) / 2000000);
+	struct tsc_offsets offsets;
+	struct vmcs_offsets guest;
+
+	run.slope_low = 1800000.9 / 2000000 - 1;
+	run.slope_high = 1800001.2 / 2000000 - 1;
+	guest = infer_runs(&run, 1, &offsets);
+	assert_true(guest.segments.items[0].ratio == exact);
+	tsc_offsets_free(&offsets);
+	run.slope_high = 1800002.3 / 2000000 - 1;
+	guest = infer_runs(&run, 1, &offsets);
+	assert_true(guest.segments.items[0].ratio > exact);
+	assert_true(guest.segments.items[0].ratio < exact + (exact >> 20));
+	tsc_offsets_free(&offsets);
+}
+
+/* The host's time is off by some crystal ticks, which the host's phase tells. */
+static void a_rough_time_is_made_exact_by_the_crystal(void **state)
+{
+	static const int64_t away[] = { 100000, -100000, 5 * LOST + 7000, -9 * LOST - 7000 };
+	static const int64_t off[] = { 0, 3000, -3000 };
+
+	for (size_t i = 0; i < 12; i++) {
+		const uint64_t host = (uint64_t)1 << 40;
+		struct tsc_rough rough = { true, host + (uint64_t)off[i % 3], host + 500, 0x123,
+					   0 };
+		struct vmcs_seen seen = { .vmcs = 7, .rough = rough };
+		struct vmcs_table table = { 0 };
+		struct tsc_offsets offsets = { 0 };
+		const struct tsc_segment *segment;
+
+		table.phase = (struct tsc_phase){ true, host + (uint64_t)away[i % 4],
+						  (uint16_t)(0x123 + away[i % 4] / 2) };
+		assert_true(vec_push(&table.seen, seen));
+		assert_int_equal(tsc_offset_infer(&table, &by_hand, &offsets), 0);
+		segment = offsets.guests.items[0].segments.items;
+		assert_int_equal(segment->offset, 500);
+		assert_int_equal(segment->confidence, TSC_MEDIUM);
+		tsc_offsets_free(&offsets);
+		table.phase.valid = false;
+		assert_int_equal(tsc_offset_infer(&table, &by_hand, &offsets), 0);
+		segment = offsets.guests.items[0].segments.items;
+		assert_int_equal(segment->offset, (uint64_t)(500 - off[i % 3]) & PT_TSC_MASK);
+		assert_int_equal(segment->confidence, TSC_LOW);
+		tsc_offsets_free(&offsets);
+		vmcs_table_free(&table);
+	}
+}
+
 static void a_change_is_two_segments(void **state)
 {
 	static const uint64_t changes[] = { 400, (uint64_t)-100000, 12345678901, 0 };
@@ -503,6 +660,11 @@ int main(void)
 		cmocka_unit_test(lost_data_does_no_harm),
 		cmocka_unit_test(an_offset_learned_on_one_cpu_holds_on_another),
 		cmocka_unit_test(queues_may_come_in_any_order),
+		cmocka_unit_test(an_outlier_parts_nothing),
+		cmocka_unit_test(lost_ticks_of_the_crystal_are_no_change),
+		cmocka_unit_test(confidence_needs_more_than_one_witness),
+		cmocka_unit_test(a_slope_that_leaves_one_frequency_is_exact),
+		cmocka_unit_test(a_rough_time_is_made_exact_by_the_crystal),
 		cmocka_unit_test(a_change_is_two_segments),
 		cmocka_unit_test(a_scaled_tsc_has_a_ratio),
 		cmocka_unit_test(translated_time_is_the_hosts),
