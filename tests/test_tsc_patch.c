@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 
+#include "decode/base/error.h"
 #include "decode/base/vec.h"
+#include "decode/pt_clock.h"
 #include "tests/flow_bench.h"
 #include "tests/pt_encode.h"
 
@@ -88,11 +90,79 @@ static void half_a_time_stamp_goes_by_the_offset_of_its_time(void **state)
 	assert_patched((uint64_t)5 << 30, 1, 4);
 }
 
+/* A TSC packet right behind a PIP, which may be the last that was not lost: what becomes of `tsc`.
+ */
+static uint64_t translated(bool in_guest, uint64_t tsc, uint64_t offset)
+{
+	struct tsc_offsets offsets = { 0 };
+	struct bench_queue queue = { 0 };
+	struct pt_bytes trace = { 0 };
+	struct tsc_patches patches;
+	struct tsc_patch patch;
+
+	pt_put_psb_plus(&trace, &(struct pt_psb_plus){ .vmcs = VMCS, .tsc = host, .ctc = CTC });
+	pt_put(&trace, &(struct pt_packet){ .kind = PT_PIP, .flag = in_guest });
+	pt_put_value(&trace, PT_TSC, tsc & PT_TSC_MASK);
+	pt_put_tma(&trace, CTC + 8, 0);
+	set_offsets(&offsets, offset, offset);
+	bench_queue_add(&queue, trace.data, trace.size, false);
+	tsc_patches_init(&patches, &offsets, &queue.queue, &bench_skylake_x);
+	if (!tsc_patches_next(&patches, &patch)) {
+		assert_int_equal(load_le(trace.data + patch.position, patch.size),
+				 tsc & PT_TSC_MASK);
+		assert_int_equal(tsc_patches_next(&patches, &patch), -PTVM_END);
+		tsc = patch.value;
+	}
+	bench_queue_free(&queue);
+	tsc_offsets_free(&offsets);
+	pt_bytes_free(&trace);
+	return tsc;
+}
+
+static void where_no_psb_says_whose_time_it_is_the_crystal_does(void **state)
+{
+	const uint64_t now = host + pt_ctc_to_tsc(&bench_skylake_x, 8), offset = (uint64_t)1 << 40;
+
+	assert_int_equal(translated(true, now + offset, offset), now);
+	assert_int_equal(translated(false, now + offset, offset), now);
+	assert_int_equal(translated(true, now + 5000 + offset, offset), now + 5000);
+	assert_int_equal(translated(true, now, offset), now);
+	assert_int_equal(translated(false, now + offset / 2, offset), now + offset / 2);
+}
+
+/* Rounding would change it. */
+static void a_guest_whose_time_is_the_hosts_is_left_alone(void **state)
+{
+	const uint64_t now = host + pt_ctc_to_tsc(&bench_skylake_x, 8);
+
+	assert_int_equal(translated(true, now + 500, 3), now + 500);
+}
+
+static void a_guest_without_offset_is_left_and_counted(void **state)
+{
+	const struct tsc_offsets offsets = { 0 };
+	struct bench_queue queue = { 0 };
+	struct pt_bytes trace = { 0 };
+	struct tsc_patches patches;
+	struct tsc_patch patch;
+
+	put_trace(&trace, host, 8);
+	bench_queue_add(&queue, trace.data, trace.size, false);
+	tsc_patches_init(&patches, &offsets, &queue.queue, &bench_skylake_x);
+	assert_int_equal(tsc_patches_next(&patches, &patch), -PTVM_END);
+	assert_int_equal(patches.left, 1);
+	bench_queue_free(&queue);
+	pt_bytes_free(&trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pebs_record_gets_the_hosts_time),
 		cmocka_unit_test(half_a_time_stamp_goes_by_the_offset_of_its_time),
+		cmocka_unit_test(where_no_psb_says_whose_time_it_is_the_crystal_does),
+		cmocka_unit_test(a_guest_whose_time_is_the_hosts_is_left_alone),
+		cmocka_unit_test(a_guest_without_offset_is_left_and_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

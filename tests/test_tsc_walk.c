@@ -92,6 +92,51 @@ static void a_pip_outside_of_psb_is_remembered(void **state)
 	pt_bytes_free(&trace);
 }
 
+/* A trace of user code alone has no PIP (SDM "PIP Packet"). */
+static void a_group_without_pip_changes_no_mode(void **state)
+{
+	struct pt_bytes trace = { 0 };
+	struct found found;
+
+	put_psb_plus(&trace, true, 5, 1000, 0);
+	pt_put_psb(&trace);
+	pt_put_value(&trace, PT_TSC, 2000);
+	pt_put_value(&trace, PT_PSBEND, 0);
+	found = walk(&trace);
+	assert_int_equal(found.count, 3);
+	assert_true(found.events[1].guest && !found.events[1].mode_told);
+	assert_int_equal(found.events[1].vmcs, 5);
+	pt_bytes_free(&trace);
+}
+
+/* A snapshot may begin within a packet, what comes behind a loss does not. */
+static void behind_a_loss_only_a_snapshot_waits_for_a_psb(void **state)
+{
+	for (int snapshot = 0; snapshot < 2; snapshot++) {
+		struct pt_config config = bench_skylake_x;
+		struct pt_bytes first = { 0 }, second = { 0 };
+		struct bench_queue queue = { 0 };
+		struct tsc_event event;
+		struct tsc_walk walk;
+
+		put_psb_plus(&first, false, 5, 1000, 0);
+		pt_put_value(&second, PT_TSC, 2000);
+		put_psb_plus(&second, false, 5, 3000, 0);
+		bench_queue_add(&queue, first.data, first.size, false);
+		bench_queue_add(&queue, second.data, second.size, true);
+		config.snapshot = snapshot;
+		tsc_walk_init(&walk, &queue.queue, &config);
+		assert_int_equal(tsc_walk_next(&walk, &event), 0);
+		assert_int_equal(tsc_walk_next(&walk, &event), 0);
+		assert_int_equal(event.kind, TSC_BREAK);
+		assert_int_equal(tsc_walk_next(&walk, &event), 0);
+		assert_int_equal(event.value, snapshot ? 3000 : 2000);
+		bench_queue_free(&queue);
+		pt_bytes_free(&first);
+		pt_bytes_free(&second);
+	}
+}
+
 static void a_tma_spoilt_by_skz84_is_none(void **state)
 {
 	static const uint8_t spoilt[] = { 0x02, 0x73, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66 };
@@ -119,6 +164,7 @@ static void a_pebs_record_has_a_time_stamp(void **state)
 
 	put_psb_plus(&trace, true, 3, 1000, 0);
 	pt_put(&trace, &(struct pt_packet){ .kind = PT_BBP, .payload = 4, .count = 8 });
+	pt_put(&trace, &(struct pt_packet){ .kind = PT_BIP, .size = 9, .payload = 98, .count = 1 });
 	pt_put(&trace, &item);
 	pt_put(&trace, &(struct pt_packet){ .kind = PT_BEP });
 	pt_put(&trace, &(struct pt_packet){ .kind = PT_BBP, .payload = 1, .count = 8 });
@@ -139,6 +185,8 @@ int main(void)
 		cmocka_unit_test(a_psb_group_says_whose_time_it_is),
 		cmocka_unit_test(mtcs_carry_the_count_to_the_next),
 		cmocka_unit_test(a_pip_outside_of_psb_is_remembered),
+		cmocka_unit_test(a_group_without_pip_changes_no_mode),
+		cmocka_unit_test(behind_a_loss_only_a_snapshot_waits_for_a_psb),
 		cmocka_unit_test(a_tma_spoilt_by_skz84_is_none),
 		cmocka_unit_test(a_pebs_record_has_a_time_stamp),
 	};
