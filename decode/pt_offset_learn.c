@@ -7,7 +7,7 @@
 
 enum {
 	LEARN_BYTES = 32 << 20, /* how far into a queue to look */
-	LEARN_GROUPS = 4096,    /* PSB+ to look at for a host TSC */
+	LEARN_GROUPS = 4096,    /* PSB+ of a queue to look at */
 	CTC_RANGE = 1 << 16,    /* values of the crystal count that a TMA shows */
 };
 
@@ -33,13 +33,13 @@ static bool read_psb(const struct aux_queue *queue, const struct pt_config *conf
 	       !pt_cursor_psb(&cursor, ret);
 }
 
-/* Whether a queue begins in a guest whose offset is not known; `ret` is its PSB+ then. */
+/* Whether the trace is in a guest at a PSB whose offset is not known; `ret` is its PSB+ then. */
 static bool needs_offset(const struct aux_queue *queue, const struct pt_config *config,
-			 const struct pt_offsets *known, struct pt_psb_state *ret)
+			 uint64_t psb, const struct pt_offsets *known, struct pt_psb_state *ret)
 {
 	uint64_t offset;
 
-	if (!read_psb(queue, config, pt_psb_after(queue, 0), ret))
+	if (!read_psb(queue, config, psb, ret))
 		return false;
 	return ret->have_pip && ret->nr && !pt_offsets_find(known, ret->vmcs, &offset);
 }
@@ -92,25 +92,35 @@ static bool find_host_tsc(struct learner *learner)
 	return learner->have_host;
 }
 
-/* The offset by the time when tracing stopped, which is known in host time: walk to the end of that
- * span in guest time. */
-static bool learn_by_stop(const struct aux_queue *queue, const struct pt_config *config,
-			  uint64_t *ret)
+/* The first span from number `i` on whose end is dated, with no loss before that; NULL if none. */
+static const struct aux_span *dated_span(const struct aux_queue *queue, size_t i)
 {
+	while (!queue->spans[i].stop_ns)
+		if (++i == queue->count || queue->spans[i].lost_before)
+			return NULL;
+	return &queue->spans[i];
+}
+
+/* The offset by the time when tracing stopped, which is known in host time: walk in guest time from
+ * a PSB in span number `i` to the end of the dated span. */
+static bool learn_by_stop(const struct aux_queue *queue, const struct pt_config *config, size_t i,
+			  uint64_t psb, uint64_t *ret)
+{
+	const struct aux_span *span = dated_span(queue, i);
 	struct pt_config guest = *config;
 	struct pt_segment segment;
 	struct pt_walk walk;
-	size_t i = 0;
 
-	while (i < queue->count && !queue->spans[i].stop_ns)
-		i++;
-	if (i == queue->count || !config->conv.valid)
+	if (!span || !config->conv.valid)
 		return false;
 	guest.guest_tsc_raw = true;
 	pt_walk_init(&walk, queue, &guest, NULL, UINT64_MAX);
-	walk.stop = queue->spans[i].position + queue->spans[i].size;
+	segment = walk.segment;
+	segment.from = psb;
+	pt_walk_resume(&walk, &segment);
+	walk.stop = span->position + span->size;
 	(void)pt_walk_next(&walk, &segment);
-	*ret = walk.clock.now - time_conv_tsc(&config->conv, queue->spans[i].stop_ns);
+	*ret = walk.clock.now - time_conv_tsc(&config->conv, span->stop_ns);
 	return walk.clock.known;
 }
 
@@ -134,22 +144,40 @@ static uint64_t refine(const struct pt_psb_state *guest, const struct pt_psb_sta
 	return rough + (uint64_t)off;
 }
 
-/* Learn what the queue needs, if it begins in a guest. */
-static void learn(struct learner *learner, size_t number, struct pt_offsets *ret)
+/* Learn what is needed at a PSB in span number `i` of a queue, if the trace is in a guest there. */
+static void learn_at(struct learner *learner, size_t number, size_t i, uint64_t psb,
+		     struct pt_offsets *ret)
 {
 	const struct aux_queue *queue = &learner->queues[number];
 	struct pt_psb_state guest;
 	uint64_t offset;
 
-	if (!needs_offset(queue, learner->config, ret, &guest))
+	if (!needs_offset(queue, learner->config, psb, ret, &guest))
 		return;
 	learn_by_walk(learner, number, guest.vmcs, ret);
 	if (pt_offsets_find(ret, guest.vmcs, &offset) ||
-	    !learn_by_stop(queue, learner->config, &offset))
+	    !learn_by_stop(queue, learner->config, i, psb, &offset))
 		return;
 	if (guest.have_tsc && guest.tsc.have_tma && find_host_tsc(learner))
 		offset = refine(&guest, &learner->host, learner->config, offset);
 	pt_offsets_set(ret, guest.vmcs, offset & PT_TSC_MASK);
+}
+
+/* Learn what a queue needs where it begins and where it goes on after a loss. */
+static void learn(struct learner *learner, size_t number, struct pt_offsets *ret)
+{
+	const struct aux_queue *queue = &learner->queues[number];
+	uint64_t psb = 0;
+
+	for (size_t i = 0, groups = 0; i < queue->count && groups < LEARN_GROUPS; i++) {
+		const struct aux_span *span = &queue->spans[i];
+
+		if (i && (!span->lost_before || span->position <= psb))
+			continue;
+		psb = pt_psb_after(queue, span->position);
+		learn_at(learner, number, i, psb, ret);
+		groups++;
+	}
 }
 
 int pt_offsets_learn(const struct aux_queue *queues, size_t count, const struct pt_config *config,

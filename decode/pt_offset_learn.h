@@ -1,5 +1,5 @@
 /* TSC offsets that must be known before decoding begins: those of guests that run where a queue
- * begins. */
+ * begins, or goes on after a loss. */
 #pragma once
 
 #include <stddef.h>
@@ -10,7 +10,8 @@
 #include "decode/pt_offsets.h"
 
 /**
- * Learn the offset of each VMCS in which a queue begins, reading no further than that takes.
+ * Learn the offset of each VMCS in which a queue begins, or one of its snapshots and samples, or
+ * what follows a loss, reading no further than that takes.
  *
  * Where a queue has TSC packets of host and guest with crystal counts (TMA), the difference is
  * exact. Where none has, as in a snapshot of a guest that hardly ever exits, the kernel's AUX

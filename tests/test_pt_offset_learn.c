@@ -138,6 +138,54 @@ static void the_crystal_of_another_queue_makes_that_exact(void **state)
 	}
 }
 
+/* As in samples of the trace of a CPU, to which another vCPU came since the one before. */
+static void a_guest_may_come_up_after_a_loss(void **state)
+{
+	struct bench_queue needy = { .room = 0 }, other = { .room = 0 };
+	struct pt_bytes host = { 0 }, guest = { 0 }, both = { 0 };
+	struct aux_queue queues[2];
+	struct pt_offsets offsets;
+
+	put_psb(&host, START, 0, 0, true);
+	put_psb(&guest, START + 50000, VMCS, 77777, true);
+	put_psb(&both, START + 1000, 0, 0, true);
+	put_psb(&both, START + 2000, VMCS, 77777, true);
+	bench_queue_add(&needy, host.data, host.size, false);
+	bench_queue_add(&needy, guest.data, guest.size, true);
+	bench_queue_add(&other, both.data, both.size, false);
+	queues[0] = needy.queue;
+	queues[1] = other.queue;
+	assert_int_equal(pt_offsets_learn(queues, 2, &config, &memory, &offsets), 0);
+	assert_offset(&offsets, VMCS, 77777);
+	bench_queue_free(&needy);
+	bench_queue_free(&other);
+	pt_bytes_free(&host);
+	pt_bytes_free(&guest);
+	pt_bytes_free(&both);
+}
+
+static void the_end_of_what_follows_a_loss_gives_it_roughly(void **state)
+{
+	struct bench_queue bench = { .room = 0 };
+	struct pt_bytes host = { 0 }, guest = { 0 };
+	struct pt_offsets offsets;
+	uint64_t found;
+
+	put_psb(&host, START, 0, 0, false);
+	put_psb(&guest, START + 50000, VMCS, 1 << 30, false);
+	put_psb(&guest, START + 51000, VMCS, 1 << 30, false);
+	bench_queue_add(&bench, host.data, host.size, false);
+	bench_queue_add(&bench, guest.data, guest.size, true);
+	bench.spans[0].stop_ns = START + 300;
+	bench.spans[1].stop_ns = START + 51300;
+	assert_int_equal(pt_offsets_learn(&bench.queue, 1, &config, &memory, &offsets), 0);
+	assert_true(pt_offsets_find(&offsets, VMCS, &found));
+	assert_int_equal(found, (1 << 30) - 300);
+	bench_queue_free(&bench);
+	pt_bytes_free(&host);
+	pt_bytes_free(&guest);
+}
+
 static void nothing_is_learned_where_nothing_tells(void **state)
 {
 	struct bench_queue bench = { .room = 0 };
@@ -182,6 +230,8 @@ int main(void)
 		cmocka_unit_test(another_queue_may_show_it),
 		cmocka_unit_test(the_end_of_tracing_gives_it_roughly),
 		cmocka_unit_test(the_crystal_of_another_queue_makes_that_exact),
+		cmocka_unit_test(a_guest_may_come_up_after_a_loss),
+		cmocka_unit_test(the_end_of_what_follows_a_loss_gives_it_roughly),
 		cmocka_unit_test(nothing_is_learned_where_nothing_tells),
 		cmocka_unit_test(thousands_of_queues_may_be_in_need),
 	};
