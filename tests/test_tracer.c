@@ -24,8 +24,9 @@ struct machine {
 	int opened[CPUS];
 	int owner[CPUS * FDS_PER_CPU]; /* where an event writes to; -1 to itself */
 	int group[CPUS * FDS_PER_CPU]; /* who leads it */
-	int trace_errno;
-	unsigned switched_on;
+	int trace_errno, failing_cpu;  /* from that on */
+	int filter_errno;
+	unsigned switched_on, filtered;
 };
 
 struct bench {
@@ -43,7 +44,10 @@ static int machine_open(void *context, struct perf_event_attr *attr, pid_t tid, 
 {
 	struct machine *machine = context;
 
-	if (tid == DEAD || (machine->trace_errno && attr->type == 8)) {
+	if (cpu < 0)
+		cpu = tid % CPUS; /* the fake has one ring for each CPU */
+	if (tid == DEAD ||
+	    (machine->trace_errno && attr->type == 8 && cpu >= machine->failing_cpu)) {
 		errno = tid == DEAD ? ESRCH : machine->trace_errno;
 		return -1;
 	}
@@ -57,8 +61,14 @@ static int machine_control(void *context, int fd, unsigned long request, unsigne
 {
 	struct machine *machine = context;
 	struct fake_kernel *cpu = &machine->cpus[fd / FDS_PER_CPU];
-	int r = cpu->table.control(cpu, fd, request, argument);
+	int r;
 
+	if (request == PERF_EVENT_IOC_SET_FILTER) {
+		machine->filtered++;
+		errno = machine->filter_errno;
+		return errno ? -1 : 0;
+	}
+	r = cpu->table.control(cpu, fd, request, argument);
 	if (request == PERF_EVENT_IOC_SET_OUTPUT)
 		machine->owner[fd] = (int)argument;
 	else if (request == PERF_EVENT_IOC_ID)
@@ -232,6 +242,78 @@ static void what_cannot_be_opened_or_mapped_is_told(void **state)
 	assert_int_equal(open_tracer(bench, tids, 1, NULL), -PTVM_SYSTEM);
 }
 
+static void a_filter_is_for_traces_only(void **state)
+{
+	const pid_t tids[] = { 11 };
+	struct bench *bench = *state;
+	struct ptvm_error error = { 0 };
+
+	bench->choice.filter = "start 0x1000";
+	assert_int_equal(open_tracer(bench, tids, 1, NULL), 0);
+	assert_int_equal(bench->machine.filtered, CPUS);
+	tracer_close(&bench->tracer);
+	bench->machine.filter_errno = EOPNOTSUPP;
+	assert_int_equal(open_tracer(bench, tids, 1, &error), -PTVM_SYSTEM);
+	assert_string_equal(error.message, "filter 'start 0x1000': this CPU has no such filter, or "
+					   "not so many");
+}
+
+static void assert_events(const struct bench *bench, size_t rings, size_t events)
+{
+	assert_int_equal(bench->tracer.rings.count, rings);
+	for (size_t i = 0; i < rings; i++)
+		assert_int_equal(bench->tracer.rings.items[i].events.count, events);
+}
+
+static void a_thread_may_join(void **state)
+{
+	struct bench *bench = *state;
+
+	open_two(bench);
+	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
+	assert_int_equal(tracer_add_thread(&bench->tracer, 14, NULL), 0);
+	assert_events(bench, CPUS, 6 + 2);
+	assert_int_equal(bench->machine.switched_on, 4 + 2);
+	assert_int_equal(tracer_add_thread(&bench->tracer, 14, NULL), 0); /* again */
+	assert_int_equal(tracer_add_thread(&bench->tracer, DEAD, NULL), 0);
+	assert_events(bench, CPUS, 6 + 2);
+}
+
+static void one_that_cannot_join_leaves_nothing(void **state)
+{
+	struct bench *bench = *state;
+
+	open_two(bench);
+	bench->machine.trace_errno = EBUSY;
+	bench->machine.failing_cpu = 1;
+	assert_int_equal(tracer_add_thread(&bench->tracer, 14, NULL), -PTVM_SYSTEM);
+	assert_events(bench, CPUS, 6);
+	assert_int_equal(bench->machine.cpus[0].closed, 2);
+	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
+	assert_int_equal(bench->machine.switched_on, 4);
+}
+
+static void threads_may_have_rings_of_their_own(void **state)
+{
+	const pid_t tids[] = { DEAD, 11 };
+	struct bench *bench = *state;
+
+	bench->choice.is_per_thread = bench->choice.perf.no_kernel = true;
+	assert_int_equal(open_tracer(bench, tids, 1, NULL), -PTVM_NOT_FOUND);
+	tracer_close(&bench->tracer);
+	assert_int_equal(open_tracer(bench, tids, 2, NULL), 0);
+	assert_events(bench, 1, 2);
+	assert_int_equal(bench->tracer.rings.items[0].tid, 11);
+	bench->machine.cpus[0].map_trace_errno = EPERM;
+	assert_int_equal(tracer_add_thread(&bench->tracer, 12, NULL), -PTVM_SYSTEM);
+	assert_events(bench, 1, 2);
+	bench->machine.cpus[0].map_trace_errno = 0;
+	assert_int_equal(tracer_add_thread(&bench->tracer, DEAD, NULL), 0);
+	assert_int_equal(tracer_add_thread(&bench->tracer, 12, NULL), 0);
+	assert_events(bench, 2, 2);
+	assert_int_equal(bench->machine.switched_on, 0);
+}
+
 /* What the file has after its header. */
 static size_t read_file(const struct bench *bench, uint8_t *data, size_t size)
 {
@@ -366,6 +448,10 @@ int main(void)
 		TEST(samples_carry_the_trace_of_their_thread),
 		TEST(threads_that_ended_are_left_out),
 		TEST(what_cannot_be_opened_or_mapped_is_told),
+		TEST(a_filter_is_for_traces_only),
+		TEST(a_thread_may_join),
+		TEST(one_that_cannot_join_leaves_nothing),
+		TEST(threads_may_have_rings_of_their_own),
 		TEST(records_and_trace_go_to_the_file),
 		TEST(a_trace_that_stopped_goes_on),
 		TEST(a_trace_that_stops_late_is_resumed_again),
