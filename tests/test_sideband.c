@@ -125,6 +125,7 @@ static void names_change_and_are_inherited(void **state)
 	add_comm(&f, 50, 5, 5, "later");
 	add_fork(&f, 60, 5, 6);
 	add_fork(&f, 70, 6, 7);
+	add_fork(&f, 75, 7, 3); /* numbers begin again */
 	add_comm(&f, 80, 7, 7, "own");
 	finish(&f);
 	assert_string_equal(sideband_comm(f.sideband, 5, 49), "init");
@@ -132,6 +133,7 @@ static void names_change_and_are_inherited(void **state)
 	assert_string_equal(sideband_comm(f.sideband, 6, 60), "later");
 	assert_string_equal(sideband_comm(f.sideband, 7, 79), "later");
 	assert_string_equal(sideband_comm(f.sideband, 7, 90), "own");
+	assert_string_equal(sideband_comm(f.sideband, 3, 90), "later");
 	assert_null(sideband_comm(f.sideband, 6, 59));
 	assert_null(sideband_comm(f.sideband, 8, 99));
 	assert_string_equal(sideband_comm(f.sideband, 0, 1), "swapper");
@@ -140,6 +142,76 @@ static void names_change_and_are_inherited(void **state)
 	assert_int_equal(sideband_comm_until(f.sideband, 6, 59), 60);
 	assert_int_equal(sideband_comm_until(f.sideband, 8, 99), UINT64_MAX);
 	release(&f);
+}
+
+static void names_may_be_told_before_all_else(void **state)
+{
+	const struct {
+		uint64_t count;
+		struct {
+			uint64_t tid;
+			char name[16];
+		} threads[3];
+	} map = { 3, { { 5, "first" }, { 6, "" }, { 7, "sixteen letters." } } };
+	struct fixture f = { 0 };
+
+	perf_build_pt(&f.build, 0, 1);
+	perf_build_record(&f.build, PERF_THREAD_MAP, 0, &map, sizeof(map));
+	add_comm(&f, 50, 5, 5, "later");
+	finish(&f);
+	assert_string_equal(sideband_comm(f.sideband, 5, 49), "first");
+	assert_string_equal(sideband_comm(f.sideband, 5, 50), "later");
+	assert_null(sideband_comm(f.sideband, 6, 49));
+	assert_string_equal(sideband_comm(f.sideband, 7, 49), "sixteen letters.");
+	release(&f);
+}
+
+/* A sample of sched:sched_switch on CPU 1, with the tracepoint's fields. */
+static void add_tracepoint(struct fixture *f, uint64_t time, uint32_t next_tid)
+{
+	struct {
+		uint64_t id, ip;
+		uint32_t pid, tid;
+		uint64_t time;
+		uint32_t cpu, none, raw_size;
+		uint8_t common[8];
+		char prev_comm[16];
+		uint32_t prev_tid, prev_prio, prev_state[2];
+		char next_comm[16];
+		uint32_t next_tid;
+	} sample = { .id = 2, .time = time, .cpu = 1, .raw_size = 60, .next_tid = next_tid };
+
+	perf_build_record(&f->build, PERF_SAMPLE, 0, &sample, sizeof(sample));
+}
+
+/* Kernels before 4.3 have no switch records; perf says in AUXTRACE_INFO that the samples are for
+ * that. */
+static void samples_of_a_tracepoint_may_tell_of_switches(void **state)
+{
+	enum { HEADER = 8, HAVE_SCHED_SWITCH = 8, TRACEPOINT = 2, RAW = 1 << 10 };
+
+	for (uint8_t have = 0; have < 3; have++) {
+		const struct switch_entry *entries;
+		struct fixture f = { 0 };
+		size_t count;
+
+		perf_build_pt(&f.build, 0, 1);
+		f.build.bytes[HEADER + 8 * HAVE_SCHED_SWITCH] = have;
+		perf_build_event(&f.build, TRACEPOINT, 316, BUILD_SAMPLE_TYPE | RAW, 2, 128);
+		add_comm(&f, 0, 5, 6, "thread");
+		add_tracepoint(&f, 10, 6);
+		add_tracepoint(&f, 20, 0);
+		finish(&f);
+		entries = sideband_switches(f.sideband, 1, &count);
+		assert_int_equal(count, have == 1 ? 2 : 0);
+		if (have == 1) {
+			expect_switch(&f, 1, 0, 10, 6);
+			assert_int_equal(entries[0].pid, 5);
+			expect_switch(&f, 1, 1, 20, 0);
+			assert_int_equal(entries[1].pid, 0);
+		}
+		release(&f);
+	}
 }
 
 static void threads_of_a_guest_are_not_those_of_the_host(void **state)
@@ -165,6 +237,8 @@ int main(void)
 		cmocka_unit_test(leaving_names_the_next_thread),
 		cmocka_unit_test(own_switches_and_itrace_start_count_too),
 		cmocka_unit_test(names_change_and_are_inherited),
+		cmocka_unit_test(names_may_be_told_before_all_else),
+		cmocka_unit_test(samples_of_a_tracepoint_may_tell_of_switches),
 		cmocka_unit_test(threads_of_a_guest_are_not_those_of_the_host),
 	};
 
