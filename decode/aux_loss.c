@@ -138,7 +138,8 @@ static int compare_losses(const void *a, const void *b)
 	return (x->time > y->time) - (x->time < y->time);
 }
 
-/* Copy `span` to `ret`, in pieces between the losses in it; returns how many. */
+/* Copy `span` to `ret`, in pieces between the losses in it; returns how many. The record of a loss
+ * dates the end of what is before it, as note_stop() says. */
 static size_t split_span(const struct aux_queue *queue, struct aux_span span, size_t *loss,
 			 struct aux_span *ret)
 {
@@ -152,6 +153,7 @@ static size_t split_span(const struct aux_queue *queue, struct aux_span span, si
 			break;
 		if (at) {
 			front.size = at;
+			front.stop_ns = queue->losses[*loss].time;
 			ret[count++] = front;
 			span.data += at;
 			span.size -= at;

@@ -294,6 +294,20 @@ static void a_record_dates_the_end_of_its_span(void **state)
 }
 
 /* There a record's offset is where the buffer ended, which its AUXTRACE repeats. */
+static void the_record_of_a_loss_dates_what_is_before_it(void **state)
+{
+	struct bench *bench = *state;
+	const struct aux_queue *queue;
+
+	add_queue(bench, 0, -1, 1);
+	add_aux(bench, 10, 0, 1000, 30, PERF_AUX_TRUNCATED);
+	add_aux(bench, 20, 0, 1030, SPAN - 30, 0);
+	queue = apply(bench);
+	assert_int_equal(queue->count, 2);
+	assert_int_equal(queue->spans[0].stop_ns, 10);
+	assert_int_equal(queue->spans[1].stop_ns, 20);
+}
+
 static void in_snapshots_offsets_are_the_same(void **state)
 {
 	struct bench *bench = *state;
@@ -349,6 +363,7 @@ int main(void)
 		WITH_FIXTURE(queues_of_threads_are_found_by_thread),
 		WITH_FIXTURE(each_queue_of_many_is_found),
 		WITH_FIXTURE(a_record_dates_the_end_of_its_span),
+		WITH_FIXTURE(the_record_of_a_loss_dates_what_is_before_it),
 		WITH_FIXTURE(in_snapshots_offsets_are_the_same),
 		WITH_FIXTURE(sizes_that_wrap_do_no_harm),
 		WITH_FIXTURE(without_queues_there_is_nothing_to_do),
