@@ -183,13 +183,14 @@ static struct machine *exact_guest(const struct machines *machines, int32_t pid)
 
 struct machine *machines_guest(const struct machines *machines, int32_t pid)
 {
-	struct machine *guest = exact_guest(machines, pid);
+	struct machine *guest;
 
 	if (machines->one_for_all)
 		return machines->host;
-	if (!guest)
-		guest = exact_guest(machines, 0);
-	return !guest && machines->guest_count == 1 ? machines->guests[0] : guest;
+	if (machines->guest_count == 1)
+		return machines->guests[0];
+	guest = exact_guest(machines, pid);
+	return guest ? guest : exact_guest(machines, 0);
 }
 
 static int refuse_guest(struct machines *machines)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "decode/later_code.h"
+#include "decode/machine_parts.h"
 #include "decode/perf_record.h"
 #include "tests/elf_make.h"
 
@@ -524,6 +525,23 @@ static void a_file_with_another_build_id_is_not_used(void **state)
 	assert_non_null(strstr(machines_note(&fixture->machines, 0), "build id"));
 }
 
+static void a_file_that_was_replaced_is_another_one(void **state)
+{
+	const struct build_id none = { .size = 0 }, old = { { 1 }, 20 }, new = { { 2 }, 20 };
+	struct fixture *fixture = *state;
+	struct machine *host;
+	const struct dso *dso;
+
+	load(fixture);
+	host = fixture->machines.host;
+	dso = machine_dso(host, "libc.so", &old);
+	assert_non_null(dso);
+	assert_ptr_equal(machine_dso(host, "libc.so", &old), dso);
+	assert_ptr_not_equal(machine_dso(host, "libc.so", &new), dso);
+	assert_ptr_not_equal(machine_dso(host, "libc.so", &none), dso);
+	assert_ptr_not_equal(machine_dso(host, "libm.so", &old), dso);
+}
+
 static void what_is_no_file_has_a_name_and_no_code(void **state)
 {
 	struct fixture *fixture = *state;
@@ -615,6 +633,7 @@ int main(void)
 		with_fixture(run_time_symbols_come_and_go),
 		with_fixture(a_child_has_its_parents_maps_until_it_execs),
 		with_fixture(a_file_with_another_build_id_is_not_used),
+		with_fixture(a_file_that_was_replaced_is_another_one),
 		with_fixture(what_is_no_file_has_a_name_and_no_code),
 		with_fixture(an_address_is_shown_as_one_in_its_file),
 		with_fixture(in_a_timeless_recording_the_last_state_holds),

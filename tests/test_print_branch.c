@@ -309,6 +309,15 @@ static void the_dso_stands_before_indented_calls(void **state)
 	print_bench_free(bench);
 }
 
+static void what_is_no_call_has_no_name_among_calls(void **state)
+{
+	struct print_bench *bench = bench_with(FIELD_CALLINDENT, "b");
+
+	branch(bench, kernel, JUMP, kernel + CALLEE);
+	print_bench_expect(bench, "\n");
+	print_bench_free(bench);
+}
+
 static void an_address_outside_of_the_trace_has_no_name(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_CALLINDENT, "cr");
@@ -395,6 +404,7 @@ int main(void)
 		cmocka_unit_test(the_column_of_calls_grows_at_once),
 		cmocka_unit_test(the_column_of_calls_seldom_changes),
 		cmocka_unit_test(the_dso_stands_before_indented_calls),
+		cmocka_unit_test(what_is_no_call_has_no_name_among_calls),
 		cmocka_unit_test(an_address_outside_of_the_trace_has_no_name),
 		cmocka_unit_test(depth_is_followed_where_no_line_is_wanted),
 		cmocka_unit_test(a_branch_has_the_cycles_since_the_last_one),

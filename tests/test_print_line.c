@@ -167,6 +167,7 @@ static void an_address_has_a_space_of_its_side(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_IP);
 
+	bench->machines.one_for_all = false;
 	assert_null(print_space(&bench->printer, 0));
 	assert_ptr_equal(print_space(&bench->printer, kernel)->machine, bench->machines.host);
 	assert_int_equal(print_space(&bench->printer, kernel)->pid, -1);
@@ -174,7 +175,6 @@ static void an_address_has_a_space_of_its_side(void **state)
 	bench->printer.context.bits = 32;
 	assert_int_equal(print_space(&bench->printer, 0x1000)->bits, 32);
 	bench->printer.context.nr = true;
-	bench->machines.one_for_all = false;
 	assert_null(print_space(&bench->printer, 0x1000)->machine);
 	print_bench_free(bench);
 }
