@@ -346,6 +346,26 @@ static void an_interrupt_is_from_where_the_last_branch_was(void **state)
 		      "guest              1004 =>             2000\n");
 }
 
+/* Without code, what a FUP tells is an instruction; that which an interrupt came at has its flags
+ * and is where it was. */
+static void instructions_may_be_known_by_packets_only(void **state)
+{
+	struct print_bench *bench = print_bench_new(FIELD_NR | FIELD_FLAGS | FIELD_IP, "i");
+
+	add_context(bench, guest);
+	add(bench, FLOW_IP, 0x1000);
+	add(bench, FLOW_IP, 0x2000);
+	bench->batch.items[bench->batch.count - 1].flags = FLOW_TAKEN;
+	add_context(bench, host);
+	add(bench, FLOW_ASYNC, 0x3000);
+	add(bench, FLOW_IP, 0x4000);
+	bench->batch.items[bench->batch.count - 1].flags = FLOW_TAKEN;
+	add(bench, FLOW_END_ASYNC, 0);
+	prints(bench, "guest                                      1000\n"
+		      "guest   bcyh                               2000\n"
+		      "host   tr end  async                      4000\n");
+}
+
 static void a_branch_that_is_not_taken_is_none(void **state)
 {
 	struct insn insns[2];
@@ -455,6 +475,7 @@ int main(void)
 		cmocka_unit_test(tracing_ends_with_a_branch_or_behind_it),
 		cmocka_unit_test(a_branch_may_go_elsewhere_than_the_flow_does),
 		cmocka_unit_test(an_interrupt_is_from_where_the_last_branch_was),
+		cmocka_unit_test(instructions_may_be_known_by_packets_only),
 		cmocka_unit_test(a_branch_that_is_not_taken_is_none),
 		cmocka_unit_test(a_period_is_due_where_tracing_was_on_for_all_of_it),
 		cmocka_unit_test(every_so_many_instructions_have_a_line),
