@@ -57,10 +57,7 @@ static int on_domain(void *context, const char *value, struct ptvm_error *error)
 static bool read_id(const char *text, const char **end, long *ret)
 {
 	*ret = isdigit((unsigned char)*text) ? strtol(text, (char **)(uintptr_t)end, 10) : 0;
-	if (*ret <= 0 || *ret > INT_MAX || (**end && **end != ','))
-		return false;
-	*end += **end == ',';
-	return true;
+	return *ret > 0 && *ret <= INT_MAX && (!**end || **end == ',');
 }
 
 static int read_id_list(const char *value, const char *what, struct id_list *ret,
@@ -74,7 +71,7 @@ static int read_id_list(const char *value, const char *what, struct id_list *ret
 			return bad(error, what, value);
 		if (!vec_push(ret, (pid_t)number))
 			return -PTVM_NO_MEMORY;
-	} while (*rest);
+	} while (*rest++);
 	return 0;
 }
 

@@ -62,7 +62,7 @@ static void numbers_may_be_negative(void **state)
 
 static void a_list_has_each_of_its_ranges(void **state)
 {
-	struct number_ranges ranges = parse("0,2-3,7,");
+	struct number_ranges ranges = parse("0,2-3,7");
 
 	assert_int_equal(ranges.count, 3);
 	assert_true(number_ranges_has(&ranges, 0) && number_ranges_has(&ranges, 3));
@@ -84,6 +84,7 @@ static void what_is_no_list_is_refused(void **state)
 		"",
 		",",
 		",0",
+		"0,",
 		"0,,1",
 		"0 1",
 		" 0",
@@ -113,9 +114,9 @@ static void a_list_has_a_bounded_length(void **state)
 
 	for (size_t i = 0; i < sizeof(text); i++)
 		text[i] = i % 2 ? ',' : '1';
-	text[2 * NUMBER_RANGES_MAX] = '\0';
+	text[2 * NUMBER_RANGES_MAX - 1] = '\0';
 	assert_int_equal(parse(text).count, NUMBER_RANGES_MAX);
-	text[2 * NUMBER_RANGES_MAX] = '1';
+	text[2 * NUMBER_RANGES_MAX - 1] = ',';
 	text[2 * NUMBER_RANGES_MAX + 1] = '\0';
 	refuse(text);
 }

@@ -114,9 +114,8 @@ static void what_does_not_go_together_is_told(void **state)
 
 static void numbers_of_processes_and_threads_are_positive(void **state)
 {
-	static const char *const wrong[] = {
-		"0", "-1", "x", "1x", ",1", "1,,2", "99999999999999999999"
-	};
+	static const char *const wrong[] = { "0",  "-1", "x",    "1x",
+					     ",1", "1,", "1,,2", "99999999999999999999" };
 	char line[64];
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {

@@ -19,7 +19,7 @@ static int read_number(const char **text, int64_t *ret)
 	return errno ? -PTVM_BAD_USAGE : 0;
 }
 
-/* One number or range, and the comma behind it. */
+/* One number or range, up to a comma or the end. */
 static int read_range(const char **text, struct number_range *ret)
 {
 	if (read_number(text, &ret->from) < 0)
@@ -30,10 +30,7 @@ static int read_range(const char **text, struct number_range *ret)
 		if (read_number(text, &ret->to) < 0 || ret->to < ret->from)
 			return -PTVM_BAD_USAGE;
 	}
-	if (**text && **text != ',')
-		return -PTVM_BAD_USAGE;
-	*text += **text == ',';
-	return 0;
+	return **text && **text != ',' ? -PTVM_BAD_USAGE : 0;
 }
 
 int number_ranges_parse(const char *option, const char *text, struct number_ranges *ret,
@@ -52,7 +49,7 @@ int number_ranges_parse(const char *option, const char *text, struct number_rang
 					 "%s takes numbers and ranges, as 0,2-3 or 0x1f, not '%s'",
 					 option, text);
 		ranges.count++;
-	} while (*p);
+	} while (*p++);
 	*ret = ranges;
 	return 0;
 }
