@@ -11,6 +11,7 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/vec.h"
+#include "decode/base/write_all.h"
 #include "decode/mapped_file.h"
 
 enum { MAGIC, IDENTITY, CHECKSUM, QUEUES, HEADER_WORDS, WORD = 8 };
@@ -233,7 +234,6 @@ static int collect(const struct trace_index *index, struct words *ret)
 static int replace(const char *path, const struct words *words, struct ptvm_error *error)
 {
 	_cleanup_free_ char *draft = NULL;
-	FILE *out = NULL;
 	bool ok;
 	int fd;
 
@@ -242,13 +242,10 @@ static int replace(const char *path, const struct words *words, struct ptvm_erro
 		return -PTVM_NO_MEMORY;
 	}
 	fd = mkostemp(draft, O_CLOEXEC);
-	if (fd >= 0)
-		out = fdopen(fd, "w");
-	if (!out)
+	if (fd < 0)
 		return ptvm_fail_errno(error, "%s", draft);
-	ok = fwrite(words->items, WORD, words->count, out) == words->count;
-	ok = !fchmod(fd, 0644) && ok;
-	ok = !fclose(out) && ok;
+	ok = !write_all(fd, words->items, WORD * words->count) && !fchmod(fd, 0644);
+	ok = !close(fd) && ok;
 	if (ok && !rename(draft, path))
 		return 0;
 	(void)ptvm_fail_errno(error, "%s", draft);
