@@ -133,9 +133,9 @@ static int make_machines(struct machines *machines, const struct perf_data *data
 	if (!machines->host || (has_default && add_guest(machines, 0)))
 		return -PTVM_NO_MEMORY;
 	for (size_t i = 0; i < data->id_index.count; i++) {
-		uint64_t pid = data->id_index.items[i].machine_pid;
+		int32_t pid = data->id_index.items[i].machine_pid;
 
-		if (pid && pid <= INT32_MAX && add_guest(machines, (int32_t)pid))
+		if (pid && add_guest(machines, pid))
 			return -PTVM_NO_MEMORY;
 	}
 	if (data->directory && find_guests(machines, data->directory, "kcore_dir__"))

@@ -33,7 +33,7 @@ static int kernel_of(struct reader *reader, const struct perf_record *record, in
 		     struct machine **ret)
 {
 	if (record->machine_pid)
-		return machines_guest_add(reader->machines, (int32_t)record->machine_pid, ret);
+		return machines_guest_add(reader->machines, record->machine_pid, ret);
 	if (cpumode_of(record) == PERF_CPUMODE_GUEST_KERNEL)
 		return machines_guest_add(reader->machines, pid > 0 ? pid : 0, ret);
 	*ret = reader->machines->host;

@@ -34,7 +34,7 @@ static struct bytes record_body(const struct perf_record *record)
 static int read_id_index(struct perf_data *data, struct bytes body)
 {
 	enum { ENTRY = 32, EXTRA = 16 };
-	uint64_t count, room = body.size / ENTRY;
+	uint64_t count, machine = 0, room = body.size / ENTRY;
 
 	if (!bytes_read(body, 0, 8, &count) || count > room || body.size - 8 < count * ENTRY)
 		return -PTVM_BAD_INPUT;
@@ -47,9 +47,12 @@ static int read_id_index(struct perf_data *data, struct bytes body)
 		(void)bytes_read(body, at + 16, 8, (uint64_t *)&entry.cpu);
 		(void)bytes_read(body, at + 24, 8, (uint64_t *)&entry.tid);
 		if (body.size - 8 >= count * (ENTRY + EXTRA)) {
-			(void)bytes_read(body, extra, 8, &entry.machine_pid);
+			(void)bytes_read(body, extra, 8, &machine);
 			(void)bytes_read(body, extra + 8, 8, (uint64_t *)&entry.vcpu);
 		}
+		if (machine > INT32_MAX)
+			return -PTVM_BAD_INPUT;
+		entry.machine_pid = (int32_t)machine;
 		if (!vec_push(&data->id_index, entry))
 			return -PTVM_NO_MEMORY;
 	}

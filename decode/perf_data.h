@@ -110,8 +110,9 @@ enum { PERF_FLAG_SAMPLE_ID_ALL = 1 << 18 };
 struct perf_id {
 	uint64_t id;
 	uint32_t event; /* index in events */
-	uint32_t machine_pid;
-	int32_t index; /* of the AUX queue, from ID_INDEX; -1 unknown */
+	/* from ID_INDEX: */
+	int32_t machine_pid; /* 0 the host */
+	int32_t index;       /* of the AUX queue; -1 unknown */
 };
 
 /** One record, and what its trailer (or sample) says of it. */
@@ -121,7 +122,7 @@ struct perf_record {
 	uint64_t time;         /* ns of perf's clock; 0 none (synthesized at the start) */
 	uint64_t id;           /* sample id; 0 none */
 	int32_t pid, tid, cpu; /* -1 unknown */
-	uint32_t machine_pid;  /* from ID_INDEX; 0 the host */
+	int32_t machine_pid;   /* from ID_INDEX; 0 the host */
 	uint16_t type, misc, size;
 };
 
@@ -147,8 +148,8 @@ struct perf_features {
 struct perf_id_entry {
 	uint64_t id;
 	int64_t idx, cpu, tid;
-	uint64_t machine_pid;
-	int64_t vcpu; /* -1 none */
+	int32_t machine_pid; /* 0 the host */
+	int64_t vcpu;        /* -1 none */
 };
 
 struct page_trail;

@@ -118,7 +118,7 @@ int perf_event_index_ids(struct perf_data *data)
 
 		if (!id)
 			continue;
-		id->machine_pid = (uint32_t)entry->machine_pid;
+		id->machine_pid = entry->machine_pid;
 		id->index = entry->idx >= 0 && entry->idx < 1 << 20 ? (int32_t)entry->idx : -1;
 	}
 	return 0;

@@ -67,7 +67,7 @@ static const char *comm_of(const struct record_lines *lines, const struct perf_r
 
 	if (mode == PERF_CPUMODE_GUEST_KERNEL || mode == PERF_CPUMODE_GUEST_USER) {
 		(void)snprintf(guest, 32, "[guest/%d]",
-			       record->machine_pid ? (int)record->machine_pid : pid);
+			       record->machine_pid ? record->machine_pid : pid);
 		return guest;
 	}
 	return sideband_comm(lines->config->sideband, tid, record->time);

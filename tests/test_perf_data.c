@@ -195,6 +195,23 @@ static void id_index_names_machines_when_it_is_long_enough(void **state)
 	}
 }
 
+static void a_machine_that_no_process_runs_is_damage(void **state)
+{
+	const uint64_t body[] = { 2, 1,          7,    0, UINT64_MAX, 2, 7,
+				  0, UINT64_MAX, 4711, 2, 1ULL << 32, 0 };
+	struct perf_build build = { 0 };
+	struct perf_data data;
+
+	perf_build_pt(&build, 0, 1);
+	perf_build_record(&build, PERF_ID_INDEX, 0, body, sizeof(body));
+	open_ok(perf_build_file(&build), &data);
+	assert_int_equal(data.id_index.count, 1);
+	assert_int_equal(data.id_index.items[0].machine_pid, 4711);
+	assert_int_equal(data.bad_records, 1);
+	perf_data_close(&data);
+	perf_build_free(&build);
+}
+
 static void buffers_of_a_queue_are_one_stream_without_padding(void **state)
 {
 	const uint8_t trace[16] = { 1, 2, 3, 4, 5, 0, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9 };
@@ -629,6 +646,7 @@ int main(void)
 		cmocka_unit_test(one_event_without_time_makes_all_timeless),
 		cmocka_unit_test(attrs_of_any_size_are_read),
 		cmocka_unit_test(id_index_names_machines_when_it_is_long_enough),
+		cmocka_unit_test(a_machine_that_no_process_runs_is_damage),
 		cmocka_unit_test(buffers_of_a_queue_are_one_stream_without_padding),
 		cmocka_unit_test(lost_data_splits_the_stream),
 		cmocka_unit_test(the_overlap_of_snapshots_is_cut_off),

@@ -226,7 +226,7 @@ static void the_index_tells_the_machine_and_the_queue_of_an_id(void **state)
 		{ .id = 4, .idx = -2, .machine_pid = 5 },
 	};
 	static const int32_t queues[] = { 0, (1 << 20) - 1, -1, -1 };
-	static const uint32_t machines[] = { 4711, 0, 0, 5 };
+	static const int32_t machines[] = { 4711, 0, 0, 5 };
 	struct perf_data *data = *state;
 
 	add_event(data, 1, ids, 4);
