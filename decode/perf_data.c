@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "decode/aux_pages.h"
+#include "decode/base/search.h"
 #include "decode/base/vec.h"
 #include "decode/perf_auxtrace.h"
 #include "decode/perf_event.h"
@@ -53,7 +54,9 @@ static int read_id_index(struct perf_data *data, struct bytes body)
 		if (machine > INT32_MAX)
 			return -PTVM_BAD_INPUT;
 		entry.machine_pid = (int32_t)machine;
-		if (!vec_push(&data->id_index, entry))
+		if (!vec_push(&data->id_index, entry) ||
+		    (machine &&
+		     !vec_push(&data->vcpus, (struct perf_vcpu){ entry.tid, entry.vcpu })))
 			return -PTVM_NO_MEMORY;
 	}
 	return 0;
@@ -80,6 +83,15 @@ static int read_header_feature(struct perf_data *data, struct bytes body)
 		return r;
 	data->bad_features++;
 	return 0;
+}
+
+static int compare_vcpus(const void *a, const void *b)
+{
+	const struct perf_vcpu *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return (x->vcpu > y->vcpu) - (x->vcpu < y->vcpu);
 }
 
 /* The first step: take in the records that explain others, and trace. */
@@ -161,6 +173,9 @@ static int read_records(struct perf_data *data, struct perf_auxtrace *auxtrace)
 	data->bad_offset = walk.bad_offset;
 	data->skipped_bytes = walk.skipped_bytes;
 	perf_walk_deinit(&walk);
+	if (data->vcpus.count)
+		qsort(data->vcpus.items, data->vcpus.count, sizeof(*data->vcpus.items),
+		      compare_vcpus);
 	return r;
 }
 
@@ -328,6 +343,7 @@ void perf_data_close(struct perf_data *data)
 	vec_free(&data->queues);
 	vec_free(&data->build_ids);
 	vec_free(&data->id_index);
+	vec_free(&data->vcpus);
 	vec_free(&data->ids);
 	vec_free(&data->aux_index);
 	perf_file_close(data);
@@ -355,11 +371,8 @@ const char *perf_data_place(const struct perf_data *data, uint64_t *offset)
 
 int64_t perf_data_vcpu(const struct perf_data *data, int32_t tid)
 {
-	for (size_t i = 0; i < data->id_index.count; i++) {
-		const struct perf_id_entry *entry = &data->id_index.items[i];
+	size_t i = search_sorted(data->vcpus.count, k, data->vcpus.items[k].tid < tid);
 
-		if (entry->machine_pid && entry->tid == tid)
-			return entry->vcpu;
-	}
-	return -1;
+	return i < data->vcpus.count && data->vcpus.items[i].tid == tid ? data->vcpus.items[i].vcpu
+									: -1;
 }

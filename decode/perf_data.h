@@ -196,6 +196,12 @@ struct perf_data {
 		size_t count, room;
 	} id_index;
 	struct {
+		struct perf_vcpu {
+			int64_t tid, vcpu;
+		} * items;
+		size_t count, room;
+	} vcpus; /* by ID_INDEX, sorted by tid */
+	struct {
 		struct perf_id *items;
 		size_t count, room;
 	} ids; /* sorted by id */

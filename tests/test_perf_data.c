@@ -195,6 +195,29 @@ static void id_index_names_machines_when_it_is_long_enough(void **state)
 	}
 }
 
+static void the_vcpu_of_a_thread_is_found_among_many(void **state)
+{
+	enum { IDS = 100 };
+	uint64_t body[1 + 6 * IDS] = { IDS };
+	struct perf_build build = { 0 };
+	struct perf_data data;
+
+	for (uint64_t i = 0; i < IDS; i++) {
+		body[1 + 4 * i + 3] = 1000 - i;
+		body[1 + 4 * IDS + 2 * i] = i % 2 ? 4711 : 0; /* every other one is the host's */
+		body[1 + 4 * IDS + 2 * i + 1] = i;
+	}
+	perf_build_pt(&build, 0, 1);
+	perf_build_record(&build, PERF_ID_INDEX, 0, body, sizeof(body));
+	open_ok(perf_build_file(&build), &data);
+	for (int i = 0; i < IDS; i++)
+		assert_int_equal(perf_data_vcpu(&data, 1000 - i), i % 2 ? i : -1);
+	assert_int_equal(perf_data_vcpu(&data, 1001), -1);
+	assert_int_equal(perf_data_vcpu(&data, 0), -1);
+	perf_data_close(&data);
+	perf_build_free(&build);
+}
+
 static void a_machine_that_no_process_runs_is_damage(void **state)
 {
 	const uint64_t body[] = { 2, 1,          7,    0, UINT64_MAX, 2, 7,
@@ -646,6 +669,7 @@ int main(void)
 		cmocka_unit_test(one_event_without_time_makes_all_timeless),
 		cmocka_unit_test(attrs_of_any_size_are_read),
 		cmocka_unit_test(id_index_names_machines_when_it_is_long_enough),
+		cmocka_unit_test(the_vcpu_of_a_thread_is_found_among_many),
 		cmocka_unit_test(a_machine_that_no_process_runs_is_damage),
 		cmocka_unit_test(buffers_of_a_queue_are_one_stream_without_padding),
 		cmocka_unit_test(lost_data_splits_the_stream),
