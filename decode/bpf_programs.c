@@ -6,12 +6,10 @@
 
 #include <stdlib.h>
 
+#include "decode/base/byte_reader.h"
 #include "decode/base/error.h"
 #include "decode/base/search.h"
 #include "decode/base/vec.h"
-
-/* Before each program. */
-enum { INFO_SIZE = 0, DATA_SIZE = 4, ARRAYS = 8, HEAD = 16 };
 
 /* In struct bpf_prog_info. That of older kernels ends earlier, and has no functions. */
 enum {
@@ -28,29 +26,22 @@ enum {
 /* Arrays that are there, by perf's numbers: code, addresses and lengths of functions. */
 enum { ARRAYS_NEEDED = 1 << 0 | 1 << 3 | 1 << 4 };
 
-static uint64_t number(struct bytes bytes, uint64_t offset, unsigned size)
-{
-	uint64_t value;
-
-	(void)bytes_read(bytes, offset, size, &value);
-	return value;
-}
-
 static int read_functions(struct bytes info, struct bytes data, struct bpf_programs *ret)
 {
-	struct bytes code = bytes_slice(data, number(info, CODE, 8), number(info, CODE_SIZE, 4));
-	uint64_t count = number(info, ADDRESS_COUNT, 4);
-	struct bytes addresses = bytes_slice(data, number(info, ADDRESSES, 8), 8 * count);
-	struct bytes lengths = bytes_slice(data, number(info, LENGTHS, 8), 4 * count);
+	struct bytes code =
+		bytes_slice(data, bytes_number(info, CODE, 8), bytes_number(info, CODE_SIZE, 4));
+	uint64_t count = bytes_number(info, ADDRESS_COUNT, 4);
+	struct bytes addresses = bytes_slice(data, bytes_number(info, ADDRESSES, 8), 8 * count);
+	struct bytes lengths = bytes_slice(data, bytes_number(info, LENGTHS, 8), 4 * count);
 
-	if (number(info, LENGTH_COUNT, 4) != count || addresses.size != 8 * count ||
+	if (bytes_number(info, LENGTH_COUNT, 4) != count || addresses.size != 8 * count ||
 	    lengths.size != 4 * count)
 		return -PTVM_BAD_INPUT;
 	for (uint64_t i = 0; i < count && code.size; i++) {
 		const struct bpf_function function = {
-			.program = (uint32_t)number(info, ID, 4),
-			.address = number(addresses, 8 * i, 8),
-			.code = bytes_slice(code, 0, number(lengths, 4 * i, 4)),
+			.program = (uint32_t)bytes_number(info, ID, 4),
+			.address = bytes_number(addresses, 8 * i, 8),
+			.code = bytes_slice(code, 0, bytes_number(lengths, 4 * i, 4)),
 		};
 
 		if (function.code.size && !vec_push(&ret->functions, function))
@@ -60,17 +51,16 @@ static int read_functions(struct bytes info, struct bytes data, struct bpf_progr
 	return 0;
 }
 
-static int read_program(struct bytes *section, struct bpf_programs *ret)
+static int read_program(struct byte_reader *section, struct bpf_programs *ret)
 {
-	uint64_t info_size = number(*section, INFO_SIZE, 4);
-	uint64_t data_size = number(*section, DATA_SIZE, 4);
-	uint64_t arrays = number(*section, ARRAYS, 8);
-	struct bytes info = bytes_slice(*section, HEAD, info_size);
-	struct bytes data = bytes_slice(*section, HEAD + info_size, data_size);
+	uint64_t info_size = byte_reader_number(section, 4);
+	uint64_t data_size = byte_reader_number(section, 4);
+	uint64_t arrays = byte_reader_number(section, 8);
+	struct bytes info = byte_reader_take(section, info_size);
+	struct bytes data = byte_reader_take(section, data_size);
 
-	if (!info.size || info.size != info_size || data.size != data_size)
+	if (!info.size || section->is_bad)
 		return -PTVM_BAD_INPUT;
-	*section = bytes_slice(*section, HEAD + info_size + data_size, section->size);
 	if (info.size < INFO_NEEDED || (arrays & ARRAYS_NEEDED) != ARRAYS_NEEDED)
 		return 0;
 	return read_functions(info, data, ret);
@@ -87,12 +77,12 @@ static int compare(const void *a, const void *b)
 
 int bpf_programs_read(struct bytes section, struct bpf_programs *ret)
 {
-	uint64_t count;
-	int r = bytes_read(section, 0, 4, &count) ? 0 : -PTVM_BAD_INPUT;
+	struct byte_reader reader = { .left = section };
+	uint64_t count = byte_reader_number(&reader, 4);
+	int r = reader.is_bad ? -PTVM_BAD_INPUT : 0;
 
-	section = bytes_slice(section, 4, section.size);
 	for (uint64_t i = 0; i < count && !r; i++)
-		r = read_program(&section, ret);
+		r = read_program(&reader, ret);
 	if (ret->functions.count)
 		qsort(ret->functions.items, ret->functions.count, sizeof(*ret->functions.items),
 		      compare);

@@ -26,11 +26,6 @@ static struct bytes item_body(const struct perf_item *item)
 	return (struct bytes){ item->data + HEADER, item->size - (size_t)HEADER };
 }
 
-static struct bytes record_body(const struct perf_record *record)
-{
-	return (struct bytes){ record->data + HEADER, record->size - (size_t)HEADER };
-}
-
 /* A count, as many entries of four words, and in newer recordings as many of two more. */
 static int read_id_index(struct perf_data *data, struct bytes body)
 {
@@ -43,13 +38,13 @@ static int read_id_index(struct perf_data *data, struct bytes body)
 		struct perf_id_entry entry = { .vcpu = -1 };
 		uint64_t at = 8 + i * ENTRY, extra = 8 + count * ENTRY + i * EXTRA;
 
-		(void)bytes_read(body, at, 8, &entry.id);
-		(void)bytes_read(body, at + 8, 8, (uint64_t *)&entry.idx);
-		(void)bytes_read(body, at + 16, 8, (uint64_t *)&entry.cpu);
-		(void)bytes_read(body, at + 24, 8, (uint64_t *)&entry.tid);
+		entry.id = bytes_number(body, at, 8);
+		entry.idx = (int64_t)bytes_number(body, at + 8, 8);
+		entry.cpu = (int64_t)bytes_number(body, at + 16, 8);
+		entry.tid = (int64_t)bytes_number(body, at + 24, 8);
 		if (body.size - 8 >= count * (ENTRY + EXTRA)) {
-			(void)bytes_read(body, extra, 8, &machine);
-			(void)bytes_read(body, extra + 8, 8, (uint64_t *)&entry.vcpu);
+			machine = bytes_number(body, extra, 8);
+			entry.vcpu = (int64_t)bytes_number(body, extra + 8, 8);
 		}
 		if (machine > INT32_MAX)
 			return -PTVM_BAD_INPUT;
@@ -183,7 +178,7 @@ int perf_data_explain(const struct perf_data *data, struct perf_record *record,
 		      struct perf_sample *ret)
 {
 	const struct perf_event *event = data->events.items;
-	struct bytes body = record_body(record);
+	struct bytes body = perf_record_body(record);
 	bool is_sample = record->type == PERF_SAMPLE;
 	const struct perf_id *id;
 	int r;
@@ -241,7 +236,7 @@ static int name_events(struct perf_data *data)
 
 	for (size_t i = 0; i < data->records.count; i++) {
 		const struct perf_record *record = &data->records.items[i];
-		struct bytes body = record_body(record);
+		struct bytes body = perf_record_body(record);
 		uint64_t kind, id;
 		const char *name;
 

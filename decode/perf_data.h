@@ -126,6 +126,12 @@ struct perf_record {
 	uint16_t type, misc, size;
 };
 
+/** What follows the header of a record. */
+static inline struct bytes perf_record_body(const struct perf_record *record)
+{
+	return (struct bytes){ record->data + 8, record->size - (size_t)8 };
+}
+
 /** A build id that the recording knows of a file. */
 struct perf_build_id {
 	uint16_t cpumode; /* of `misc`, as in perf_record.h */

@@ -21,18 +21,15 @@ uint32_t perf_event_attr_size(struct bytes attr)
 
 static void read_attr(struct bytes attr, struct perf_event *ret)
 {
-	uint64_t type;
-
-	(void)bytes_read(attr, 0, 4, &type);
-	ret->type = (uint32_t)type;
-	(void)bytes_read(attr, 8, 8, &ret->config);
-	(void)bytes_read(attr, 16, 8, &ret->sample_period);
-	(void)bytes_read(attr, 24, 8, &ret->sample_type);
-	(void)bytes_read(attr, 32, 8, &ret->read_format);
-	(void)bytes_read(attr, 40, 8, &ret->flags);
-	(void)bytes_read(attr, 72, 8, &ret->branch_sample_type);
-	(void)bytes_read(attr, 80, 8, &ret->sample_regs_user);
-	(void)bytes_read(attr, 96, 8, &ret->sample_regs_intr);
+	ret->type = (uint32_t)bytes_number(attr, 0, 4);
+	ret->config = bytes_number(attr, 8, 8);
+	ret->sample_period = bytes_number(attr, 16, 8);
+	ret->sample_type = bytes_number(attr, 24, 8);
+	ret->read_format = bytes_number(attr, 32, 8);
+	ret->flags = bytes_number(attr, 40, 8);
+	ret->branch_sample_type = bytes_number(attr, 72, 8);
+	ret->sample_regs_user = bytes_number(attr, 80, 8);
+	ret->sample_regs_intr = bytes_number(attr, 96, 8);
 }
 
 /* All id lists together cannot be longer than the file, unless they lie on each other. */

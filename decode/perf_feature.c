@@ -1,74 +1,71 @@
 #include "decode/perf_feature.h"
 
+#include "decode/base/byte_reader.h"
 #include "decode/base/vec.h"
 #include "decode/perf_event.h"
 
-/* Take a u32 off the front. */
-static int take_u32(struct bytes *payload, uint32_t *ret)
+/* A copy of a text, which a NUL may end early. */
+static char *copy_text(struct perf_data *data, struct bytes text)
 {
-	uint64_t value;
+	const char *chars = text.size ? (const char *)text.data : "";
 
-	if (!bytes_read(*payload, 0, 4, &value))
-		return -PTVM_BAD_INPUT;
-	*payload = bytes_slice(*payload, 4, payload->size);
-	*ret = (uint32_t)value;
-	return 0;
+	return arena_strndup(&data->arena, chars, strnlen(chars, text.size));
 }
 
-/* A copy of the text in a field of `size` bytes, which a NUL may end early. */
-static char *copy_text(struct perf_data *data, const uint8_t *text, size_t size)
+/* A length, then that many bytes, padded with zeroes. */
+static int take_string(struct perf_data *data, struct byte_reader *payload, const char **ret)
 {
-	const char *chars = size ? (const char *)text : "";
-
-	return arena_strndup(&data->arena, chars, strnlen(chars, size));
-}
-
-/* Take a string off the front: a length, then that many bytes, padded with zeroes. */
-static int take_string(struct perf_data *data, struct bytes *payload, const char **ret)
-{
-	uint32_t length;
+	struct bytes text = byte_reader_sized(payload, 4);
 	char *copy;
 
-	if (take_u32(payload, &length) < 0 || length > payload->size)
+	if (payload->is_bad)
 		return -PTVM_BAD_INPUT;
-	copy = copy_text(data, payload->data, length);
+	copy = copy_text(data, text);
 	if (!copy)
 		return -PTVM_NO_MEMORY;
-	*payload = bytes_slice(*payload, length, payload->size);
 	*ret = copy;
 	return 0;
+}
+
+static int read_string(struct perf_data *data, struct bytes payload, const char **ret)
+{
+	struct byte_reader reader = { .left = payload };
+
+	return take_string(data, &reader, ret);
 }
 
 /* Arguments joined by blanks. The text is never longer than the payload. */
 static int read_cmdline(struct perf_data *data, struct bytes payload)
 {
 	char *line = arena_alloc(&data->arena, payload.size + 1), *end = line;
-	uint32_t count, length;
+	struct byte_reader reader = { .left = payload };
+	uint64_t count = byte_reader_number(&reader, 4);
 
 	if (!line)
 		return -PTVM_NO_MEMORY;
-	if (take_u32(&payload, &count) < 0)
+	if (reader.is_bad)
 		return -PTVM_BAD_INPUT;
 	data->features.cmdline = line;
-	for (uint32_t i = 0; i < count; i++) {
-		if (take_u32(&payload, &length) < 0 || length > payload.size)
-			return -PTVM_BAD_INPUT;
+	for (uint64_t i = 0; i < count; i++) {
+		struct bytes word = byte_reader_sized(&reader, 4);
 
+		if (reader.is_bad)
+			return -PTVM_BAD_INPUT;
 		if (i)
 			*end++ = ' ';
-		for (uint32_t k = 0; k < length && payload.data[k]; k++)
-			*end++ = (char)payload.data[k];
-		payload = bytes_slice(payload, length, payload.size);
+		for (size_t k = 0; k < word.size && word.data[k]; k++)
+			*end++ = (char)word.data[k];
 	}
 	return 0;
 }
 
 static int read_cpus(struct perf_data *data, struct bytes payload)
 {
-	if (take_u32(&payload, &data->features.cpus_available) < 0 ||
-	    take_u32(&payload, &data->features.cpus_online) < 0)
-		return -PTVM_BAD_INPUT;
-	return 0;
+	struct byte_reader reader = { .left = payload };
+
+	data->features.cpus_available = (uint32_t)byte_reader_number(&reader, 4);
+	data->features.cpus_online = (uint32_t)byte_reader_number(&reader, 4);
+	return reader.is_bad ? -PTVM_BAD_INPUT : 0;
 }
 
 static int read_u64s(struct bytes payload, uint64_t *first, uint64_t *second)
@@ -82,17 +79,16 @@ int perf_build_id_read(struct perf_data *data, struct bytes entry)
 {
 	enum { PID = 8, ID = 12, SIZE = 32, NAME = 36, HAS_SIZE = 1 << 15 };
 	struct perf_build_id build_id = { 0 };
-	uint64_t misc, size, pid;
+	uint64_t misc, size;
 
 	if (!bytes_read(entry, 4, 2, &misc) || !bytes_read(entry, 6, 2, &size) || size <= NAME ||
 	    size > entry.size)
 		return -PTVM_BAD_INPUT;
-	(void)bytes_read(entry, PID, 4, &pid);
 	build_id.cpumode = misc & 7;
-	build_id.pid = (int32_t)(uint32_t)pid;
+	build_id.pid = (int32_t)bytes_number(entry, PID, 4);
 	build_id.id =
 		build_id_make(entry.data + ID, misc & HAS_SIZE ? entry.data[SIZE] : BUILD_ID_BYTES);
-	build_id.filename = copy_text(data, entry.data + NAME, size - NAME);
+	build_id.filename = copy_text(data, bytes_slice(entry, NAME, size - NAME));
 	if (!build_id.filename || !vec_push(&data->build_ids, build_id))
 		return -PTVM_NO_MEMORY;
 	return (int)size;
@@ -112,22 +108,17 @@ static int read_build_ids(struct perf_data *data, struct bytes payload)
 
 /* One entry: attr, number of ids, name, ids. Gives event `index` its name; without an attr section
  * in the file (`is_only`) also the event itself. */
-static int read_description(struct perf_data *data, struct bytes *payload, uint32_t attr_size,
+static int read_description(struct perf_data *data, struct byte_reader *payload, uint64_t attr_size,
 			    size_t index, bool is_only)
 {
-	struct bytes attr = bytes_slice(*payload, 0, attr_size), ids;
+	struct bytes attr = byte_reader_take(payload, attr_size), ids;
+	uint64_t count = byte_reader_number(payload, 4);
 	const char *name;
-	uint32_t count;
-	int r;
+	int r = take_string(data, payload, &name);
 
-	*payload = bytes_slice(*payload, attr_size, payload->size);
-	r = take_u32(payload, &count);
-	if (!r)
-		r = take_string(data, payload, &name);
 	if (r < 0)
 		return r;
-	ids = bytes_slice(*payload, 0, 8 * (uint64_t)count);
-	*payload = bytes_slice(*payload, ids.size, payload->size);
+	ids = byte_reader_take(payload, 8 * count);
 	if (is_only) {
 		r = perf_event_add(data, attr, ids);
 		if (r < 0)
@@ -141,13 +132,15 @@ static int read_description(struct perf_data *data, struct bytes *payload, uint3
 
 static int read_descriptions(struct perf_data *data, struct bytes payload)
 {
+	struct byte_reader reader = { .left = payload };
+	uint64_t count = byte_reader_number(&reader, 4);
+	uint64_t attr_size = byte_reader_number(&reader, 4);
 	bool is_only = !data->events.count;
-	uint32_t count, attr_size;
 
-	if (take_u32(&payload, &count) < 0 || take_u32(&payload, &attr_size) < 0)
+	if (reader.is_bad)
 		return -PTVM_BAD_INPUT;
-	for (uint32_t i = 0; i < count; i++) {
-		int r = read_description(data, &payload, attr_size, i, is_only);
+	for (uint64_t i = 0; i < count; i++) {
+		int r = read_description(data, &reader, attr_size, i, is_only);
 
 		if (r < 0)
 			return r;
@@ -185,13 +178,13 @@ int perf_feature_read(struct perf_data *data, uint32_t feature, struct bytes pay
 		f->payloads[feature] = payload;
 	switch (feature) {
 	case PERF_FEATURE_BUILD_ID: return read_build_ids(data, payload);
-	case PERF_FEATURE_HOSTNAME: return take_string(data, &payload, &f->hostname);
-	case PERF_FEATURE_OSRELEASE: return take_string(data, &payload, &f->osrelease);
-	case PERF_FEATURE_VERSION: return take_string(data, &payload, &f->version);
-	case PERF_FEATURE_ARCH: return take_string(data, &payload, &f->arch);
+	case PERF_FEATURE_HOSTNAME: return read_string(data, payload, &f->hostname);
+	case PERF_FEATURE_OSRELEASE: return read_string(data, payload, &f->osrelease);
+	case PERF_FEATURE_VERSION: return read_string(data, payload, &f->version);
+	case PERF_FEATURE_ARCH: return read_string(data, payload, &f->arch);
 	case PERF_FEATURE_NRCPUS: return read_cpus(data, payload);
-	case PERF_FEATURE_CPUDESC: return take_string(data, &payload, &f->cpudesc);
-	case PERF_FEATURE_CPUID: return take_string(data, &payload, &f->cpuid);
+	case PERF_FEATURE_CPUDESC: return read_string(data, payload, &f->cpudesc);
+	case PERF_FEATURE_CPUID: return read_string(data, payload, &f->cpuid);
 	case PERF_FEATURE_TOTAL_MEM: return read_u64s(payload, &f->total_mem_kb, NULL);
 	case PERF_FEATURE_CMDLINE: return read_cmdline(data, payload);
 	case PERF_FEATURE_EVENT_DESC: return read_descriptions(data, payload);

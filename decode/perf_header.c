@@ -26,11 +26,8 @@ int perf_header_check(struct bytes start, const char *path, struct ptvm_error *e
 /* The bytes that a {offset, size} pair at `at` points to. */
 static struct bytes section(const struct perf_data *data, uint64_t at)
 {
-	uint64_t offset, size;
-
-	(void)bytes_read(data->file, at, 8, &offset);
-	(void)bytes_read(data->file, at + 8, 8, &size);
-	return bytes_slice(data->file, offset, size);
+	return bytes_slice(data->file, bytes_number(data->file, at, 8),
+			   bytes_number(data->file, at + 8, 8));
 }
 
 /* Whether the pair, or part of what it points to, lies beyond the end of the file. */
@@ -91,20 +88,18 @@ static int read_features(struct perf_data *data)
 
 static int read_file_header(struct perf_data *data, struct ptvm_error *error)
 {
-	uint64_t entry_size;
 	int r;
 
 	if (data->file.size < FILE_HEADER)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: cut off within its header",
 				 data->file_path ? data->file_path : "recording");
-	(void)bytes_read(data->file, 16, 8, &entry_size);
-	(void)bytes_read(data->file, DATA, 8, &data->data_offset);
-	(void)bytes_read(data->file, DATA + 8, 8, &data->data_size);
+	data->data_offset = bytes_number(data->file, DATA, 8);
+	data->data_size = bytes_number(data->file, DATA + 8, 8);
 	memcpy(data->features.bitmap, data->file.data + FEATURES, sizeof(data->features.bitmap));
 	if (data->data_offset < FILE_HEADER || data->data_offset > data->file.size)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: its data lie outside of the file",
 				 data->file_path ? data->file_path : "recording");
-	r = read_attrs(data, entry_size);
+	r = read_attrs(data, bytes_number(data->file, 16, 8));
 	return r < 0 ? r : read_features(data);
 }
 
@@ -112,12 +107,10 @@ int perf_header_read(struct perf_data *data, struct ptvm_error *error)
 {
 	int r = perf_header_check(data->file, data->file_path ? data->file_path : "recording",
 				  error);
-	uint64_t size;
 
 	if (r < 0)
 		return r;
-	(void)bytes_read(data->file, 8, 8, &size);
-	if (size != PIPE_HEADER)
+	if (bytes_number(data->file, 8, 8) != PIPE_HEADER)
 		return read_file_header(data, error);
 	data->is_pipe = true;
 	data->data_offset = PIPE_HEADER;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "decode/base/byte_reader.h"
 #include "decode/base/printable.h"
 #include "decode/perf_attr_text.h"
 #include "decode/perf_feature.h"
@@ -23,27 +24,18 @@ static void print_string(const char *name, const char *value, FILE *out)
 	(void)fputc('\n', out);
 }
 
-/* A string in a payload: its length, then that many bytes with a NUL somewhere. */
-static size_t take_string(struct bytes *payload, const char **ret)
+/* A string: its length, then that many bytes with a NUL somewhere. */
+static size_t take_string(struct byte_reader *payload, const char **ret)
 {
-	uint64_t length;
+	struct bytes text = byte_reader_sized(payload, 4);
 
-	if (!bytes_read(*payload, 0, 4, &length) || length > payload->size - 4 || !length) {
-		*payload = (struct bytes){ NULL, 0 };
-		return 0;
-	}
-	*ret = (const char *)payload->data + 4;
-	*payload = bytes_slice(*payload, 4 + length, payload->size);
-	return strnlen(*ret, length);
+	*ret = text.size ? (const char *)text.data : "";
+	return strnlen(*ret, text.size);
 }
 
-static uint64_t take_u32(struct bytes *payload)
+static struct byte_reader payload_of(const struct perf_data *data, enum perf_feature feature)
 {
-	uint64_t value;
-
-	(void)bytes_read(*payload, 0, 4, &value);
-	*payload = bytes_slice(*payload, 4, payload->size);
-	return value;
+	return (struct byte_reader){ .left = data->features.payloads[feature] };
 }
 
 static void print_nrcpus(const struct perf_data *data, FILE *out)
@@ -90,13 +82,13 @@ static void print_branch_stack(const struct perf_data *data, FILE *out)
 
 static void print_pmu_mappings(const struct perf_data *data, FILE *out)
 {
-	struct bytes payload = data->features.payloads[PERF_FEATURE_PMU_MAPPINGS];
-	uint64_t count = take_u32(&payload);
+	struct byte_reader payload = payload_of(data, PERF_FEATURE_PMU_MAPPINGS);
+	uint64_t count = byte_reader_number(&payload, 4);
 	const char *before = "# pmu mappings: ";
 
-	for (uint64_t i = 0; i < count && payload.size; i++) {
-		uint64_t type = take_u32(&payload);
-		const char *name = "";
+	for (uint64_t i = 0; i < count && payload.left.size; i++) {
+		uint64_t type = byte_reader_number(&payload, 4);
+		const char *name;
 		size_t length = take_string(&payload, &name);
 
 		(void)fputs(before, out);
@@ -142,31 +134,26 @@ static void print_clockid(const struct perf_data *data, FILE *out)
 
 static void print_dir_format(const struct perf_data *data, FILE *out)
 {
-	uint64_t version;
-
-	(void)bytes_read(data->features.payloads[PERF_FEATURE_DIR_FORMAT], 0, 8, &version);
-	(void)fprintf(out, "# directory data version : %" PRIu64 "\n", version);
+	(void)fprintf(out, "# directory data version : %" PRIu64 "\n",
+		      bytes_number(data->features.payloads[PERF_FEATURE_DIR_FORMAT], 0, 8));
 }
 
 static void print_compressed(const struct perf_data *data, FILE *out)
 {
 	struct bytes payload = data->features.payloads[PERF_FEATURE_COMPRESSED];
-	uint64_t type, level, ratio;
 
-	(void)bytes_read(payload, 4, 4, &type);
-	(void)bytes_read(payload, 8, 4, &level);
-	(void)bytes_read(payload, 12, 4, &ratio);
 	(void)fprintf(out, "# compressed : %s, level = %" PRIu64 ", ratio = %" PRIu64 "\n",
-		      type == 1 ? "Zstd" : "Unknown", level, ratio);
+		      bytes_number(payload, 4, 4) == 1 ? "Zstd" : "Unknown",
+		      bytes_number(payload, 8, 4), bytes_number(payload, 12, 4));
 }
 
 /* "name=value, ..." of one PMU. */
-static void print_caps(struct bytes *payload, uint64_t count, FILE *out)
+static void print_caps(struct byte_reader *payload, uint64_t count, FILE *out)
 {
 	const char *comma = "";
 
-	for (uint64_t i = 0; i < count && payload->size; i++) {
-		const char *name = "", *value = "";
+	for (uint64_t i = 0; i < count && payload->left.size; i++) {
+		const char *name, *value;
 		size_t name_length = take_string(payload, &name);
 		size_t value_length = take_string(payload, &value);
 
@@ -181,8 +168,8 @@ static void print_caps(struct bytes *payload, uint64_t count, FILE *out)
 
 static void print_cpu_caps(const struct perf_data *data, FILE *out)
 {
-	struct bytes payload = data->features.payloads[PERF_FEATURE_CPU_PMU_CAPS];
-	uint64_t count = take_u32(&payload);
+	struct byte_reader payload = payload_of(data, PERF_FEATURE_CPU_PMU_CAPS);
+	uint64_t count = byte_reader_number(&payload, 4);
 
 	(void)fputs(count ? "# cpu pmu capabilities: " : "# cpu pmu capabilities: not available",
 		    out);
@@ -192,16 +179,16 @@ static void print_cpu_caps(const struct perf_data *data, FILE *out)
 /* For each PMU: how many capabilities, these, and only then its name. */
 static void print_pmu_caps(const struct perf_data *data, FILE *out)
 {
-	struct bytes payload = data->features.payloads[PERF_FEATURE_PMU_CAPS];
-	uint64_t pmus = take_u32(&payload);
+	struct byte_reader payload = payload_of(data, PERF_FEATURE_PMU_CAPS);
+	uint64_t pmus = byte_reader_number(&payload, 4);
 
-	for (uint64_t i = 0; i < pmus && payload.size; i++) {
-		uint64_t count = take_u32(&payload);
-		struct bytes caps = payload;
-		const char *text = "";
+	for (uint64_t i = 0; i < pmus && payload.left.size; i++) {
+		uint64_t count = byte_reader_number(&payload, 4);
+		struct byte_reader caps = payload;
+		const char *text;
 		size_t length;
 
-		for (uint64_t k = 0; k < 2 * count && payload.size; k++)
+		for (uint64_t k = 0; k < 2 * count && payload.left.size; k++)
 			(void)take_string(&payload, &text);
 		length = take_string(&payload, &text);
 		(void)fputs("# ", out);

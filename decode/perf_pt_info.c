@@ -29,10 +29,7 @@ enum { TYPE_INTEL_PT = 1 };
 /* A word, 0 where the record ends before it. */
 static uint64_t word(struct bytes info, unsigned index)
 {
-	uint64_t value;
-
-	(void)bytes_read(info, 8 + 8 * (uint64_t)index, 8, &value);
-	return value;
+	return bytes_number(info, 8 + 8 * (uint64_t)index, 8);
 }
 
 static void read_clock(struct bytes info, struct pt_config *pt)

@@ -7,26 +7,15 @@
 #include "decode/perf_record.h"
 #include "decode/perf_sample.h"
 
-static struct bytes body_of(const struct perf_record *record)
-{
-	return (struct bytes){ record->data + 8, record->size - (size_t)8 };
-}
-
 /* Word `index` of a body of u64s; 0 past its end. */
 static uint64_t word(struct bytes body, uint64_t index)
 {
-	uint64_t value;
-
-	(void)bytes_read(body, 8 * index, 8, &value);
-	return value;
+	return bytes_number(body, 8 * index, 8);
 }
 
 static uint32_t half(struct bytes body, uint64_t index)
 {
-	uint64_t value;
-
-	(void)bytes_read(body, 4 * index, 4, &value);
-	return (uint32_t)value;
+	return (uint32_t)bytes_number(body, 4 * index, 4);
 }
 
 static void print_build_id(const struct perf_mmap *map, FILE *out)
@@ -185,7 +174,7 @@ static void print_namespaces(const struct perf_record *record, FILE *out)
 {
 	static const char *const names[] = { "net", "uts", "ipc", "pid", "user", "mnt", "cgroup" };
 	enum { KNOWN = sizeof(names) / sizeof(*names), IN_LINE = 4 };
-	struct bytes body = body_of(record);
+	struct bytes body = perf_record_body(record);
 	uint64_t count = word(body, 1);
 
 	(void)fprintf(out, " %d/%d - nr_namespaces: %" PRIu64 "\n\t\t[", (int32_t)half(body, 0),
@@ -199,7 +188,7 @@ static void print_namespaces(const struct perf_record *record, FILE *out)
 
 static void print_cgroup(const struct perf_record *record, FILE *out)
 {
-	struct bytes body = body_of(record);
+	struct bytes body = perf_record_body(record);
 	struct bytes path = bytes_slice(body, 8, body.size);
 	const char *text = (const char *)path.data;
 
@@ -210,7 +199,7 @@ static void print_cgroup(const struct perf_record *record, FILE *out)
 
 static void print_hw_id(const struct perf_record *record, FILE *out)
 {
-	(void)fprintf(out, " hw_id: %#" PRIx64, word(body_of(record), 0));
+	(void)fprintf(out, " hw_id: %#" PRIx64, word(perf_record_body(record), 0));
 }
 
 static void print_time_conv(const struct perf_record *record, FILE *out)
@@ -219,7 +208,7 @@ static void print_time_conv(const struct perf_record *record, FILE *out)
 					     "Time Zero      ", "Time Cycles    ",
 					     "Time Mask      " };
 	enum { MASK = 4 };
-	struct bytes body = body_of(record);
+	struct bytes body = perf_record_body(record);
 	uint64_t caps = word(body, 5);
 
 	for (unsigned i = 0; i <= MASK && 8 * (i + 1) <= body.size; i++)
@@ -233,7 +222,7 @@ static void print_time_conv(const struct perf_record *record, FILE *out)
 
 static void print_id_index(const struct perf_record *record, FILE *out)
 {
-	struct bytes body = body_of(record);
+	struct bytes body = perf_record_body(record);
 	uint64_t count = word(body, 0), fits = body.size / 32;
 	bool has_machines = body.size / 48 >= count && count * 48 + 8 <= body.size;
 
@@ -281,7 +270,7 @@ static void print_auxtrace_info(const struct perf_record *record, FILE *out)
 		{ "TSC:CTC numerator  ", false }, { "TSC:CTC denominator", false },
 		{ "CYC bit            ", true },  { "Max non-turbo ratio", false },
 	};
-	struct bytes body = body_of(record);
+	struct bytes body = perf_record_body(record);
 
 	(void)fprintf(out, " type: %u", half(body, 0));
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words) && 8 * (i + 2) <= body.size; i++)
@@ -293,7 +282,7 @@ static void print_auxtrace_info(const struct perf_record *record, FILE *out)
 
 static void print_auxtrace(const struct perf_record *record, FILE *out)
 {
-	struct bytes body = body_of(record);
+	struct bytes body = perf_record_body(record);
 
 	(void)fprintf(out,
 		      " size: %#" PRIx64 "  offset: %#" PRIx64 "  ref: %#" PRIx64
@@ -309,7 +298,7 @@ static void print_auxtrace_error(const struct perf_record *record, FILE *out)
 	enum { TYPE, CODE, CPU, PID, TID, FORMAT, MACHINE_PID = 26, VCPU }; /* of 32 bits */
 	enum { IP = 3, TIME };                                              /* of 64 bits */
 	enum { OLD_MESSAGE = 32, MESSAGE = 40, MESSAGE_BYTES = 64, ITRACE = 1 };
-	struct bytes body = body_of(record), message;
+	struct bytes body = perf_record_body(record), message;
 	uint32_t format = half(body, FORMAT);
 	uint64_t time_ns = format ? word(body, TIME) : 0;
 
@@ -337,7 +326,7 @@ static void print_auxtrace_error(const struct perf_record *record, FILE *out)
 
 static void print_thread_map(const struct perf_record *record, FILE *out)
 {
-	struct bytes body = body_of(record);
+	struct bytes body = perf_record_body(record);
 	char name[17];
 	int32_t tid;
 
@@ -378,11 +367,9 @@ static void add_cpu(struct ranges *ranges, int64_t cpu)
 /* The words lie behind the type and a header as long as one of them. */
 static void print_cpu_mask(struct bytes body, struct ranges *ranges)
 {
-	uint64_t count, size, words;
+	const uint64_t count = bytes_number(body, 2, 2), size = bytes_number(body, 4, 2);
+	const uint64_t words = 2 + (size == 8 ? 8 : 4);
 
-	(void)bytes_read(body, 2, 2, &count);
-	(void)bytes_read(body, 4, 2, &size);
-	words = 2 + (size == 8 ? 8 : 4);
 	for (uint64_t bit = 0; bit < count * size * 8; bit++) {
 		uint64_t byte;
 
@@ -397,10 +384,9 @@ static void print_cpus(struct bytes body, FILE *out)
 {
 	enum { LIST, MASK, RANGE };
 	struct ranges ranges = { .out = out };
-	uint64_t kind, count, cpu, last;
+	const uint64_t kind = bytes_number(body, 0, 2), count = bytes_number(body, 2, 2);
+	uint64_t cpu, last;
 
-	(void)bytes_read(body, 0, 2, &kind);
-	(void)bytes_read(body, 2, 2, &count);
 	if (kind == MASK)
 		print_cpu_mask(body, &ranges);
 	for (uint64_t i = 0; kind == LIST && i < count; i++)
@@ -417,7 +403,7 @@ static void print_cpus(struct bytes body, FILE *out)
 static void print_cpu_map(const struct perf_record *record, FILE *out)
 {
 	(void)fputs(": ", out);
-	print_cpus(body_of(record), out);
+	print_cpus(perf_record_body(record), out);
 }
 
 static void print_sample(const struct perf_record *record, const struct perf_event *event,
@@ -425,7 +411,7 @@ static void print_sample(const struct perf_record *record, const struct perf_eve
 {
 	struct perf_sample sample;
 
-	if (!event || perf_sample_read(event, body_of(record), &sample) < 0)
+	if (!event || perf_sample_read(event, perf_record_body(record), &sample) < 0)
 		return;
 	(void)fprintf(out, "(IP, 0x%x): %d/%d: %#" PRIx64 " period: %" PRIu64 " addr: %#" PRIx64,
 		      record->misc, sample.pid, sample.tid, sample.ip,
@@ -435,7 +421,7 @@ static void print_sample(const struct perf_record *record, const struct perf_eve
 static void print_event_update(const struct perf_record *record, FILE *out)
 {
 	enum { UNIT, SCALE, NAME, CPUS, WHAT = 16 };
-	struct bytes body = body_of(record), what = bytes_slice(body, WHAT, body.size);
+	struct bytes body = perf_record_body(record), what = bytes_slice(body, WHAT, body.size);
 	const uint64_t kind = word(body, 0), bits = word(what, 0);
 	double scale;
 

@@ -48,7 +48,7 @@ const struct perf_event *sample_read(const struct perf_data *data, const struct 
 				     struct perf_sample *ret)
 {
 	const struct perf_id *id = perf_event_find_id(data, record->id);
-	struct bytes body = { record->data + 8, record->size - (size_t)8 };
+	struct bytes body = perf_record_body(record);
 	const struct perf_event *event;
 
 	if (!data->events.count)

@@ -133,7 +133,7 @@ static int read_sched_switch(const struct perf_data *data, struct sideband *side
 	enum { NEXT_PID = 56 };
 	const struct perf_id *id = perf_event_find_id(data, record->id);
 	const struct perf_event *event = id ? &data->events.items[id->event] : data->events.items;
-	struct bytes body = { record->data + 8, record->size - (size_t)8 };
+	struct bytes body = perf_record_body(record);
 	struct perf_sample sample;
 	uint64_t tid;
 

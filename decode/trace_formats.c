@@ -4,41 +4,14 @@
  * out; strings. Each text has its size before it. */
 #include "decode/trace_formats.h"
 
-#include <stdbool.h>
 #include <string.h>
 
+#include "decode/base/byte_reader.h"
 #include "decode/base/error.h"
 #include "decode/base/vec.h"
 
-/* What is left of the section; once something did not fit, what is read means nothing. */
-struct reader {
-	struct bytes left;
-	bool is_bad;
-};
-
-static struct bytes take(struct reader *reader, uint64_t size)
-{
-	struct bytes part = bytes_slice(reader->left, 0, size);
-
-	reader->is_bad |= part.size != size;
-	reader->left = bytes_slice(reader->left, part.size, reader->left.size);
-	return part;
-}
-
-static uint64_t take_number(struct reader *reader, unsigned size)
-{
-	struct bytes part = take(reader, size);
-
-	return part.size == size ? load_le(part.data, size) : 0;
-}
-
-static struct bytes take_text(struct reader *reader, unsigned size_size)
-{
-	return take(reader, take_number(reader, size_size));
-}
-
 /* NULL where it does not end. */
-static const char *take_string(struct reader *reader)
+static const char *take_string(struct byte_reader *reader)
 {
 	const char *string = (const char *)reader->left.data;
 	size_t length = reader->left.size ? strnlen(string, reader->left.size) : 0;
@@ -47,36 +20,36 @@ static const char *take_string(struct reader *reader)
 		reader->is_bad = true;
 		return NULL;
 	}
-	(void)take(reader, length + 1);
+	(void)byte_reader_take(reader, length + 1);
 	return string;
 }
 
-static void read_head(struct reader *reader, struct trace_formats *ret)
+static void read_head(struct byte_reader *reader, struct trace_formats *ret)
 {
 	static const char magic[] = "\x17\x08"
 				    "Dtracing";
-	struct bytes start = take(reader, sizeof(magic) - 1);
+	struct bytes start = byte_reader_take(reader, sizeof(magic) - 1);
 	bool is_big_endian;
 
 	reader->is_bad |= start.size != sizeof(magic) - 1 ||
 			  memcmp(start.data, magic, sizeof(magic) - 1) != 0;
 	(void)take_string(reader); /* the version */
-	is_big_endian = take_number(reader, 1);
-	ret->long_size = (unsigned)take_number(reader, 1);
+	is_big_endian = byte_reader_number(reader, 1);
+	ret->long_size = (unsigned)byte_reader_number(reader, 1);
 	reader->is_bad |= is_big_endian || (ret->long_size != 4 && ret->long_size != 8);
-	(void)take_number(reader, 4); /* the size of a page */
+	(void)byte_reader_number(reader, 4); /* the size of a page */
 	for (unsigned i = 0; i < 2; i++) {
 		(void)take_string(reader);
-		(void)take_text(reader, 8);
+		(void)byte_reader_sized(reader, 8);
 	}
 }
 
-static int read_system(struct reader *reader, const char *system, struct trace_formats *ret)
+static int read_system(struct byte_reader *reader, const char *system, struct trace_formats *ret)
 {
-	uint64_t count = take_number(reader, 4);
+	uint64_t count = byte_reader_number(reader, 4);
 
 	for (uint64_t i = 0; i < count && !reader->is_bad; i++) {
-		struct trace_format format = { system, take_text(reader, 8) };
+		struct trace_format format = { system, byte_reader_sized(reader, 8) };
 
 		if (!reader->is_bad && format.text.size && !vec_push(&ret->list, format))
 			return -PTVM_NO_MEMORY;
@@ -86,21 +59,21 @@ static int read_system(struct reader *reader, const char *system, struct trace_f
 
 int trace_formats_read(struct bytes section, struct trace_formats *ret)
 {
-	struct reader reader = { section, false };
+	struct byte_reader reader = { .left = section };
 	uint64_t systems;
 	int r = 0;
 
 	read_head(&reader, ret);
 	if (!reader.is_bad)
 		r = read_system(&reader, "ftrace", ret);
-	systems = take_number(&reader, 4);
+	systems = byte_reader_number(&reader, 4);
 	for (uint64_t i = 0; i < systems && !reader.is_bad && !r; i++) {
 		const char *system = take_string(&reader);
 
 		r = read_system(&reader, system, ret);
 	}
-	(void)take_text(&reader, 4);
-	ret->strings = take_text(&reader, 4);
+	(void)byte_reader_sized(&reader, 4);
+	ret->strings = byte_reader_sized(&reader, 4);
 	return r || !reader.is_bad ? r : -PTVM_BAD_INPUT;
 }
 

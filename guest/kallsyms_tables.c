@@ -31,14 +31,6 @@ static uint64_t align(uint64_t size)
 	return (size + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
 
-static uint64_t value_at(struct bytes image, uint64_t offset, unsigned size)
-{
-	uint64_t value;
-
-	(void)bytes_read(image, offset, size, &value);
-	return value;
-}
-
 /* 256 rising offsets of strings that have a byte or more each. */
 static bool is_token_index(struct bytes image, uint64_t at)
 {
@@ -74,7 +66,7 @@ static bool is_token_table(struct bytes image, uint64_t at, uint64_t index)
 
 	for (unsigned i = 0; i < TOKENS; i++, offset += size) {
 		size = string_size(image, at + offset);
-		if (!size || value_at(image, index + 2 * i, 2) != offset)
+		if (!size || bytes_number(image, index + 2 * i, 2) != offset)
 			return false;
 	}
 	return align(at + offset) == index;
@@ -82,7 +74,7 @@ static bool is_token_table(struct bytes image, uint64_t at, uint64_t index)
 
 static bool find_tokens(struct kallsyms_tables *tables, uint64_t index)
 {
-	uint64_t last = value_at(tables->image, index + INDEX_BYTES - 2, 2);
+	uint64_t last = bytes_number(tables->image, index + INDEX_BYTES - 2, 2);
 
 	for (uint64_t size = align(last + 1); size <= align(last + TOKEN_BYTES); size += ALIGN) {
 		if (size > index || !is_token_table(tables->image, index - size, index))
@@ -98,11 +90,11 @@ static bool find_tokens(struct kallsyms_tables *tables, uint64_t index)
  * Since 6.1 lengths above 127 take two bytes. */
 static size_t name_length(struct bytes image, uint64_t at, uint64_t *ret_at)
 {
-	size_t length = value_at(image, at, 1);
+	size_t length = bytes_number(image, at, 1);
 
 	*ret_at = at + 1;
 	if (length & 0x80)
-		length = (length & 0x7f) | value_at(image, (*ret_at)++, 1) << 7;
+		length = (length & 0x7f) | bytes_number(image, (*ret_at)++, 1) << 7;
 	return length && length < image.size && *ret_at <= image.size - length ? length : 0;
 }
 
@@ -122,7 +114,7 @@ static uint64_t skip_names(struct bytes image, uint64_t at, uint32_t count)
 
 static uint32_t marker(const struct kallsyms_tables *tables, uint32_t i)
 {
-	return (uint32_t)value_at(tables->image, tables->markers + 4 * (uint64_t)i, 4);
+	return (uint32_t)bytes_number(tables->image, tables->markers + 4 * (uint64_t)i, 4);
 }
 
 /* Are there as many names as markers say, the last of them just before the markers? Cheap: most
@@ -161,7 +153,7 @@ static bool has_all_names(const struct kallsyms_tables *tables, uint32_t *names_
 /* Is the count of symbols at `at`, followed by their names? */
 static bool is_count(struct kallsyms_tables *tables, uint64_t at, uint32_t *names_left)
 {
-	uint64_t count = value_at(tables->image, at, 8);
+	uint64_t count = bytes_number(tables->image, at, 8);
 	uint64_t markers = align((count + MARKED - 1) / MARKED * 4);
 
 	if (count < FEWEST || count > KALLSYMS_TABLES_SYMBOLS)
@@ -187,7 +179,7 @@ static bool find_names(struct kallsyms_tables *tables, uint32_t *names_left)
 static uint64_t address_of(const struct kallsyms_tables *tables, uint32_t index)
 {
 	unsigned size = tables->kind == KALLSYMS_ADDRESSES ? 8 : 4;
-	uint64_t value = value_at(tables->image, tables->values + (uint64_t)index * size, size);
+	uint64_t value = bytes_number(tables->image, tables->values + (uint64_t)index * size, size);
 
 	if (tables->kind == KALLSYMS_OFFSETS)
 		return tables->base + value;
@@ -223,7 +215,7 @@ static bool try_values(struct kallsyms_tables *tables, uint64_t values, enum kal
 static bool try_offsets(struct kallsyms_tables *tables, uint64_t values, uint64_t base,
 			uint64_t address)
 {
-	tables->base = value_at(tables->image, base, 8);
+	tables->base = bytes_number(tables->image, base, 8);
 	return try_values(tables, values, KALLSYMS_PER_CPU, address) ||
 	       try_values(tables, values, KALLSYMS_OFFSETS, address);
 }
@@ -261,7 +253,7 @@ int kallsyms_tables_find(struct bytes image, uint64_t address, struct kallsyms_t
 /* Write the text of one token; returns its length. */
 static size_t expand(const struct kallsyms_tables *tables, uint8_t token, char *to, size_t room)
 {
-	uint64_t at = value_at(tables->image, tables->token_index + 2 * (uint64_t)token, 2);
+	uint64_t at = bytes_number(tables->image, tables->token_index + 2 * (uint64_t)token, 2);
 	size_t size = string_size(tables->image, tables->token_table + at);
 
 	if (!size)

@@ -42,3 +42,12 @@ static inline bool bytes_read(struct bytes view, uint64_t offset, unsigned count
 	*ret = load_le(view.data + offset, count);
 	return true;
 }
+
+/** The same, where it does not matter whether that is a 0 or out of bounds. */
+static inline uint64_t bytes_number(struct bytes view, uint64_t offset, unsigned count)
+{
+	uint64_t value;
+
+	(void)bytes_read(view, offset, count, &value);
+	return value;
+}
