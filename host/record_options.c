@@ -60,7 +60,7 @@ static bool read_id(const char *text, const char **end, long *ret)
 	return *ret > 0 && *ret <= INT_MAX && (!**end || **end == ',');
 }
 
-static int read_id_list(const char *value, const char *what, struct id_list *ret,
+static int read_id_list(const char *value, const char *what, struct pid_list *ret,
 			struct ptvm_error *error)
 {
 	const char *rest = value;

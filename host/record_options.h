@@ -4,23 +4,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "decode/base/error.h"
 #include "decode/base/number_ranges.h"
-
-/** Of processes or threads. */
-struct id_list {
-	pid_t *items;
-	size_t count, room;
-};
+#include "host/pid_list.h"
 
 struct record_options {
 	struct {
 		const char **items;
 		size_t count, room;
 	} domains; /* as the user calls them */
-	struct id_list pids, tids;
+	struct pid_list pids, tids;
 	struct number_ranges vcpus, cpus; /* count 0: all */
 	bool has_cpus, is_all_cpus;       /* -C, -a */
 	const char *uri, *event, *via, *filter, *output, *control;

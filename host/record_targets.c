@@ -6,15 +6,6 @@
 
 enum { ONLINE_TEXT_SIZE = 1024, ANY = -1 };
 
-/* A thread can be traced only once. */
-static int add_tid(struct record_targets *targets, pid_t tid)
-{
-	for (size_t i = 0; i < targets->tids.count; i++)
-		if (targets->tids.items[i] == tid)
-			return 0;
-	return vec_push(&targets->tids, tid) ? 0 : -PTVM_NO_MEMORY;
-}
-
 static struct trace_machine *add_machine(struct record_targets *targets)
 {
 	if (!vec_push(&targets->machines, (struct trace_machine){ .name = "" }))
@@ -71,7 +62,7 @@ static int add_vcpus(const struct record_options *options, struct trace_machine 
 				 "debugfs mounted, or name threads (-t)",
 				 machine->vm.pid);
 	for (size_t i = 0; i < machine->vcpus.count && !r; i++)
-		r = add_tid(targets, machine->vcpus.items[i].tid);
+		r = pid_list_add(&targets->tids, machine->vcpus.items[i].tid);
 	return r;
 }
 
@@ -84,7 +75,7 @@ static int find_threads(const struct record_options *options, struct record_targ
 	for (size_t i = 0; i < targets->machines.count && !r; i++)
 		r = add_vcpus(options, &targets->machines.items[i], targets, error);
 	for (size_t i = 0; i < options->tids.count && !r; i++)
-		r = add_tid(targets, options->tids.items[i]);
+		r = pid_list_add(&targets->tids, options->tids.items[i]);
 	if (!r && (options->is_all_cpus || !targets->tids.count)) {
 		targets->tids.count = 0;
 		r = vec_push(&targets->tids, ANY) ? 0 : -PTVM_NO_MEMORY;

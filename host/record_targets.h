@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "decode/base/error.h"
+#include "host/pid_list.h"
 #include "host/roots.h"
 #include "host/trace_machine.h"
 
@@ -17,10 +18,7 @@ struct record_targets {
 		struct trace_machine *items;
 		size_t count, room;
 	} machines;
-	struct {
-		pid_t *items; /* those of the machines first; a single -1: whatever runs */
-		size_t count, room;
-	} tids;
+	struct pid_list tids; /* those of the machines first; a single -1: whatever runs */
 	struct {
 		int *items;
 		size_t count, room;

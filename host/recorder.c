@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/vec.h"
 #include "guest/output_owner.h"
 #include "host/build_ids.h"
 #include "host/perf_kernel.h"
-#include "host/process_list.h"
+#include "host/pid_list.h"
 #include "host/record_options.h"
 #include "host/recorder_json.h"
 #include "host/recording_features.h"
@@ -153,7 +154,7 @@ static int write_start(struct recorder *recorder, struct ptvm_error *error)
 					 .is_snapshot = recorder->options->is_snapshot,
 					 .is_per_thread = choice->is_per_thread,
 					 .filter = choice->filter };
-	struct process_list processes = { 0 };
+	struct pid_list processes = { 0 };
 	int r;
 
 	ids = all_ids(recorder, &start.id_count);
@@ -163,26 +164,25 @@ static int write_start(struct recorder *recorder, struct ptvm_error *error)
 	start.ids = ids;
 	start.guests = guests;
 	set_clock(recorder, &start);
-	r = process_list_make(recorder->roots, choice->tids, choice->tid_count, &processes);
+	r = pid_list_processes(recorder->roots, &recorder->targets.tids, &processes);
 	start.pids = processes.items;
 	start.pid_count = processes.count;
 	if (!r)
 		r = recording_start_write(recorder->roots, &start, &recorder->out, error);
-	process_list_free(&processes);
+	vec_free(&processes);
 	return r;
 }
 
 static int collect_build_ids(const struct recorder *recorder, struct build_ids *ids)
 {
-	const struct tracer_choice *choice = &recorder->plan.choice;
-	struct process_list processes = { 0 };
+	struct pid_list processes = { 0 };
 	int r = build_ids_add_host(ids, recorder->roots);
 
 	if (!r)
-		r = process_list_make(recorder->roots, choice->tids, choice->tid_count, &processes);
+		r = pid_list_processes(recorder->roots, &recorder->targets.tids, &processes);
 	for (size_t i = 0; i < processes.count && !r; i++)
 		r = build_ids_add_process(ids, recorder->roots, processes.items[i]);
-	process_list_free(&processes);
+	vec_free(&processes);
 	for (size_t i = 0; i < recorder->kernels.count && !r; i++) {
 		const struct recorded_kernel *kernel = &recorder->kernels.items[i];
 
@@ -367,9 +367,6 @@ static int add_vcpu(struct recorder *recorder, const struct record_vcpu *new,
 {
 	int started, r = drain_stop(&recorder->drain, error);
 
-	/* The list of targets may have moved in memory. */
-	recorder->plan.choice.tids = recorder->targets.tids.items;
-	recorder->plan.choice.tid_count = recorder->targets.tids.count;
 	recorder->is_full |= r == -PTVM_END;
 	if (r || recorder->is_full)
 		return recorder->is_full ? 0 : r;

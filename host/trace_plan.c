@@ -134,8 +134,7 @@ static void choose_sizes(const struct roots *roots, const struct perf_kernel *ke
 static void choose_targets(const struct record_options *options,
 			   const struct record_targets *targets, struct tracer_choice *choice)
 {
-	choice->tids = targets->tids.items;
-	choice->tid_count = targets->tids.count;
+	choice->tids = &targets->tids;
 	choice->cpus = targets->cpus.items;
 	choice->cpu_count = targets->cpus.count;
 	choice->other_cpus = targets->other_cpus.items;

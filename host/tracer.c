@@ -134,16 +134,16 @@ static int open_cpu(struct tracer *tracer, int cpu, struct ptvm_error *error)
 	struct tracer_ring *ring = add_ring(tracer, ANY, cpu);
 	int r = ring ? 0 : -PTVM_NO_MEMORY;
 
-	for (size_t i = 0; i < choice->tid_count && !r; i++)
-		r = open_trace(tracer, ring, choice->tids[i], error);
+	for (size_t i = 0; i < choice->tids->count && !r; i++)
+		r = open_trace(tracer, ring, choice->tids->items[i], error);
 	if (!r && !ring->events.count)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "all threads to trace have ended");
 	if (!r)
 		r = open_event(tracer, ring, PERF_SWITCHES, whole, error);
 	if (!r && !choice->perf.no_kernel)
 		r = open_event(tracer, ring, PERF_TEXT_POKES, whole, error);
-	for (size_t i = 0; i < choice->tid_count && !r; i++)
-		r = open_beside(tracer, ring, choice->tids[i], error);
+	for (size_t i = 0; i < choice->tids->count && !r; i++)
+		r = open_beside(tracer, ring, choice->tids->items[i], error);
 	return r;
 }
 
@@ -175,8 +175,8 @@ static int open_per_thread(struct tracer *tracer, struct ptvm_error *error)
 	const struct tracer_choice *choice = tracer->choice;
 	int r = 0;
 
-	for (size_t i = 0; i < choice->tid_count && !r; i++)
-		r = open_thread(tracer, choice->tids[i], error);
+	for (size_t i = 0; i < choice->tids->count && !r; i++)
+		r = open_thread(tracer, choice->tids->items[i], error);
 	if (!r && !tracer->rings.count)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "all threads to trace have ended");
 	for (size_t i = 0; i < choice->cpu_count && !r && !choice->perf.no_kernel; i++)

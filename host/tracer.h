@@ -14,6 +14,7 @@
 #include "decode/base/error.h"
 #include "host/aux_ring.h"
 #include "host/perf_open.h"
+#include "host/pid_list.h"
 
 struct recording_out;
 struct trace_loss;
@@ -30,8 +31,7 @@ struct tracer_event {
 /** What to trace. All that it points to is borrowed until tracer_close(). */
 struct tracer_choice {
 	struct perf_choice perf;
-	const pid_t *tids; /* a single -1: whatever runs on the CPUs */
-	size_t tid_count;
+	const struct pid_list *tids; /* a single -1: whatever runs on the CPUs */
 	const int *cpus;
 	size_t cpu_count;
 	const int *other_cpus; /* where nothing is traced, but the kernel may change itself */

@@ -97,14 +97,14 @@ static int kernel_wait(void *context, struct pollfd *fds, size_t count, int ms)
 
 static void start(int cpus)
 {
-	static const pid_t whole = -1;
+	static pid_t whole = -1;
+	static const struct pid_list tids = { &whole, 1, 0 };
 	static int numbers[CPUS];
 
 	for (int i = 0; i < CPUS; i++)
 		numbers[i] = i;
 	bench.choice = (struct tracer_choice){
-		.tids = &whole,
-		.tid_count = 1,
+		.tids = &tids,
 		.cpus = numbers,
 		.cpu_count = (size_t)cpus,
 		.record_pages = 1,

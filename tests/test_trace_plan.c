@@ -88,7 +88,7 @@ static void the_kernel_is_traced_with_cycles_by_default(void **state)
 	assert_int_equal(choice->perf.aux_watermark, 4 << 20);
 	assert_int_equal(choice->point_count, 0);
 	assert_null(choice->filter);
-	assert_ptr_equal(choice->tids, bench.tids);
+	assert_ptr_equal(choice->tids, &bench.targets.tids);
 }
 
 static void without_cycles_where_there_are_none(void **state)

@@ -33,6 +33,7 @@ struct bench {
 	struct machine machine;
 	struct perf_kernel kernel;
 	struct tracer_choice choice;
+	struct pid_list tids;
 	struct tracer tracer;
 	struct trace_loss losses[CPUS];
 	struct recording_out out;
@@ -139,8 +140,8 @@ static int open_tracer(struct bench *bench, const pid_t *tids, size_t count,
 	static const int cpus[] = { 0, 1 };
 
 	bench->choice.perf.pt_type = 8;
-	bench->choice.tids = tids;
-	bench->choice.tid_count = count;
+	bench->tids = (struct pid_list){ (pid_t *)(uintptr_t)tids, count, 0 };
+	bench->choice.tids = &bench->tids;
 	bench->choice.cpus = cpus;
 	bench->choice.cpu_count = CPUS;
 	bench->choice.record_pages = bench->choice.aux_pages = 1;

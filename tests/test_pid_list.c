@@ -1,4 +1,4 @@
-#include "host/process_list.h"
+#include "host/pid_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,9 +7,16 @@
 
 #include <cmocka.h>
 
+#include "decode/base/vec.h"
 #include "tests/fake_tree.h"
 
-static struct process_list list;
+static struct pid_list list;
+
+static int find(const struct roots *roots, const pid_t *tids, size_t count)
+{
+	return pid_list_processes(roots, &(struct pid_list){ (pid_t *)(uintptr_t)tids, count, 0 },
+				  &list);
+}
 
 static int set_up(void **state)
 {
@@ -27,7 +34,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	process_list_free(&list);
+	vec_free(&list);
 	fake_tree_deinit(*state);
 	return 0;
 }
@@ -37,7 +44,7 @@ static void each_process_is_there_once(void **state)
 	const pid_t tids[] = { 101, 200, 100 };
 	const struct fake_tree *tree = *state;
 
-	assert_int_equal(process_list_make(&tree->roots, tids, 3, &list), 0);
+	assert_int_equal(find(&tree->roots, tids, 3), 0);
 	assert_int_equal(list.count, 2);
 	assert_int_equal(list.items[0], 100);
 	assert_int_equal(list.items[1], 200);
@@ -48,7 +55,7 @@ static void threads_that_ended_have_none(void **state)
 	const pid_t tids[] = { 999, 300 };
 	const struct fake_tree *tree = *state;
 
-	assert_int_equal(process_list_make(&tree->roots, tids, 2, &list), 0);
+	assert_int_equal(find(&tree->roots, tids, 2), 0);
 	assert_int_equal(list.count, 0);
 }
 
@@ -58,10 +65,10 @@ static void any_thread_means_all_processes(void **state)
 	const struct fake_tree *tree = *state;
 	const pid_t any = -1;
 
-	assert_int_equal(process_list_make(&tree->roots, &any, 1, &list), 0);
+	assert_int_equal(find(&tree->roots, &any, 1), 0);
 	assert_int_equal(list.count, 4);
-	process_list_free(&list);
-	assert_int_equal(process_list_make(&nowhere, &any, 1, &list), 0);
+	vec_free(&list);
+	assert_int_equal(find(&nowhere, &any, 1), 0);
 	assert_int_equal(list.count, 0);
 }
 

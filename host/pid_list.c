@@ -1,4 +1,4 @@
-#include "host/process_list.h"
+#include "host/pid_list.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -12,7 +12,7 @@
 
 enum { STATUS_SIZE = 512 }; /* the line is among the first */
 
-static int add(struct process_list *list, pid_t pid)
+int pid_list_add(struct pid_list *list, pid_t pid)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i] == pid)
@@ -20,7 +20,7 @@ static int add(struct process_list *list, pid_t pid)
 	return vec_push(list, pid) ? 0 : -PTVM_NO_MEMORY;
 }
 
-static int add_process_of(const struct roots *roots, pid_t tid, struct process_list *list)
+static int add_process_of(const struct roots *roots, pid_t tid, struct pid_list *list)
 {
 	char text[STATUS_SIZE];
 	const char *line;
@@ -31,11 +31,11 @@ static int add_process_of(const struct roots *roots, pid_t tid, struct process_l
 	line = strstr(text, "\nTgid:");
 	if (!line || sscanf(line, "\nTgid: %d", &pid) != 1)
 		return 0;
-	return add(list, pid);
+	return pid_list_add(list, pid);
 }
 
 /* /proc has each once. */
-static int add_all(const struct roots *roots, struct process_list *list)
+static int add_all(const struct roots *roots, struct pid_list *list)
 {
 	DIR *directory = opendir(roots->proc);
 	struct dirent *entry;
@@ -50,17 +50,12 @@ static int add_all(const struct roots *roots, struct process_list *list)
 	return r;
 }
 
-int process_list_make(const struct roots *roots, const pid_t *tids, size_t count,
-		      struct process_list *ret)
+int pid_list_processes(const struct roots *roots, const struct pid_list *tids, struct pid_list *ret)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < count && !r; i++)
-		r = tids[i] < 0 ? add_all(roots, ret) : add_process_of(roots, tids[i], ret);
+	for (size_t i = 0; i < tids->count && !r; i++)
+		r = tids->items[i] < 0 ? add_all(roots, ret)
+				       : add_process_of(roots, tids->items[i], ret);
 	return r;
-}
-
-void process_list_free(struct process_list *list)
-{
-	vec_free(list);
 }
