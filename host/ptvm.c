@@ -9,6 +9,7 @@
 #include "correlate/cmd_correlate.h"
 #include "decode/base/lost_pages.h"
 #include "decode/base/options.h"
+#include "decode/base/spelling.h"
 #include "decode/base/verb.h"
 #include "decode/cmd_script.h"
 #include "host/cmd_check.h"
@@ -25,7 +26,7 @@ static const struct verb verbs[] = {
 	{ "script", cmd_script, "Look at a recording", "print what host and guests ran" },
 };
 
-enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]), NEAR = 2, NAME_MAX_LENGTH = 32 };
+enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
 static const struct verb *verb_find(const char *name)
 {
@@ -35,54 +36,15 @@ static const struct verb *verb_find(const char *name)
 	return NULL;
 }
 
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Letters to insert, drop or change to make `b` of `a` (Levenshtein). */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[NAME_MAX_LENGTH + 1];
-	size_t width = strlen(b);
-	size_t diagonal, above;
-
-	for (size_t i = 0; i <= width; i++)
-		row[i] = i;
-	for (; *a; a++) {
-		diagonal = row[0]++;
-		for (size_t i = 1; i <= width; i++) {
-			above = row[i];
-			row[i] = least(diagonal + (*a != b[i - 1]), least(above, row[i - 1]) + 1);
-			diagonal = above;
-		}
-	}
-	return row[width];
-}
-
-static const char *nearest_verb(const char *name)
-{
-	const char *nearest = NULL;
-	size_t best = NEAR + 1;
-
-	for (size_t i = 0; i < VERB_COUNT; i++) {
-		size_t far = distance(name, verbs[i].name);
-
-		if (far < best) {
-			best = far;
-			nearest = verbs[i].name;
-		}
-	}
-	return nearest;
-}
-
 static int unknown_verb(const char *name)
 {
-	const char *nearest = nearest_verb(name);
+	struct spelling spelling = { .word = name };
 
+	for (size_t i = 0; i < VERB_COUNT; i++)
+		spelling_try(&spelling, verbs[i].name);
 	(void)fprintf(stderr, "ptvm: '%s' is not a ptvm command", name);
-	if (nearest)
-		(void)fprintf(stderr, ", did you mean '%s'?\n", nearest);
+	if (spelling.nearest)
+		(void)fprintf(stderr, ", did you mean '%s'?\n", spelling.nearest);
 	else
 		(void)fputs("; see 'ptvm --help'\n", stderr);
 	return 2;

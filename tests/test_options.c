@@ -171,6 +171,9 @@ static void options_end_where_a_command_begins(void **state)
 static void each_mistake_has_its_sentence(void **state)
 {
 	assert_refused("--wrong=1", "unknown option: --wrong; see 'ptvm try --help'");
+	assert_refused("--isns-trace=x",
+		       "unknown option: --isns-trace, did you mean --insn-trace?");
+	assert_refused("--secrte", "unknown option: --secrte; see 'ptvm try --help'");
 	assert_refused("-nx", "unknown option: -x; see 'ptvm try --help'");
 	assert_refused("--in", "ambiguous option: --in (--input or --insn-trace)");
 	assert_refused("--ns=1", "option takes no argument: --ns");

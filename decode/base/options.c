@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/base/spelling.h"
+
 enum { HELP_COLUMN = 30, HELP_WIDTH = 80 };
 
 struct parser {
@@ -193,6 +195,20 @@ static int refuse(struct parser *parser, const char *name, size_t length, char l
 	return 0;
 }
 
+static int unknown_long(struct parser *parser, const char *spelt)
+{
+	struct spelling spelling = { .word = spelt + 2 };
+	const struct option_row *row;
+
+	for (row = parser->options->rows; row->type != OPT_END; row++)
+		if (is_option(row) && row->name && !(row->flags & OPTION_HIDDEN))
+			spelling_try(&spelling, row->name);
+	if (!spelling.nearest)
+		return unknown(parser, "unknown option", spelt, "");
+	return ptvm_fail(parser->error, PTVM_BAD_USAGE, "unknown option: %s, did you mean --%s?",
+			 spelt, spelling.nearest);
+}
+
 static int parse_long(struct parser *parser, const char *word, FILE *out)
 {
 	size_t length = strcspn(word, "=");
@@ -210,7 +226,7 @@ static int parse_long(struct parser *parser, const char *word, FILE *out)
 	if (r || given.row)
 		return r ? r : apply(parser, &given);
 	return match("help", word, length) ? answer(parser, "--help", out)
-					   : unknown(parser, "unknown option", spelt, "");
+					   : unknown_long(parser, spelt);
 }
 
 static const struct option_row *find_letter(const struct options *options, char letter)
