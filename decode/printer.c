@@ -12,21 +12,6 @@
 #include "decode/print_waiting.h"
 #include "decode/sample_flags.h"
 
-/* The largest power of two that is not more. */
-static uint64_t power_of_two(uint64_t value)
-{
-	return value ? UINT64_C(1) << (63 - __builtin_clzll(value)) : 1;
-}
-
-static uint64_t period_ticks(const struct print_config *config)
-{
-	uint64_t period = config->itrace.period;
-
-	if (config->itrace.period_unit == PERIOD_NS && config->pt->conv.valid)
-		period = time_conv_tsc(&config->pt->conv, config->pt->conv.zero + period);
-	return power_of_two(period);
-}
-
 /* Are origins of samples wanted? Without times nothing tells where in the trace a sample was taken.
  */
 static bool wants_origins(const struct print_config *config)
@@ -65,8 +50,7 @@ void printer_init(struct printer *printer, const struct print_config *config,
 	printer->plain = !printer->branches && is_plain(config);
 	printer->plain_branches = has_plain_branches(config);
 	printer->skip = config->itrace.skip;
-	printer->until_sample = config->itrace.period;
-	printer->period_ticks = period_ticks(config);
+	insn_period_init(&printer->period, &config->itrace, config->pt);
 	printer->record_ns = wants_origins(config) ? 0 : UINT64_MAX;
 }
 
@@ -88,78 +72,17 @@ static bool is_approximate(const struct printer *printer)
 	return printer->config->itrace.approximate_ipc && printer->config->fields & FIELD_IPC;
 }
 
-/* Has the time come to a multiple of the period? Between two times of the trace an instruction is
- * taken to last a tick, as perf has it. Of a period that began while tracing was off only its end
- * is due, and that only if instructions reach it, not the next time. */
-static bool time_due(struct printer *printer)
-{
-	uint64_t before = printer->tsc + printer->since_time++, stamp;
-
-	if (!printer->in_period && (before + 1) / printer->period_ticks > printer->last_stamp) {
-		printer->last_stamp = (before + 1) / printer->period_ticks;
-		printer->in_period = true;
-	}
-	stamp = (before + 1 + !printer->in_period) / printer->period_ticks;
-	if (stamp <= printer->last_stamp)
-		return false;
-	printer->last_stamp = stamp;
-	return true;
-}
-
-/* Every n-th instruction, or the first after a time; the number since the last is the period.
- * Returns it for one of which a line is due, otherwise 0. */
-static uint64_t sample_due(struct printer *printer)
-{
-	const struct itrace *itrace = &printer->config->itrace;
-	uint64_t period = ++printer->since_sample;
-
-	if (itrace->period_unit == PERIOD_INSNS ? --printer->until_sample > 0 : !time_due(printer))
-		return 0;
-	printer->since_sample = 0;
-	printer->until_sample = itrace->period;
-	return period;
-}
-
-/* So many instructions at least are not due, as sample_due() has it. */
-static uint64_t insns_before_sample(const struct printer *printer)
-{
-	uint64_t next = (printer->last_stamp + 1) * printer->period_ticks;
-	uint64_t now = printer->tsc + printer->since_time + 2; /* it looks ahead */
-
-	if (printer->config->itrace.period_unit == PERIOD_INSNS)
-		return printer->until_sample - 1;
-	return next > now ? next - now : 0;
-}
-
-/* What sample_due() counts, for the first of `count` instructions that are not due. Returns how
- * many these are. */
-static unsigned pass_insns(struct printer *printer, unsigned count)
-{
-	uint64_t most = insns_before_sample(printer);
-
-	if (count > most)
-		count = (unsigned)most;
-	printer->insns += count;
-	printer->since_sample += count;
-	if (printer->config->itrace.period_unit == PERIOD_INSNS)
-		printer->until_sample -= count;
-	else
-		printer->since_time += count;
-	return count;
-}
-
 /* Instructions [from, to) of a block ran, one by one. */
 static void step_insns(struct printer *printer, struct block *block, unsigned from, unsigned to)
 {
 	uint32_t more = print_context_flags(printer, &printer->context);
-	bool every = prints_every_insn(printer->config);
+	unsigned passed = insn_period_pass(&printer->period, printer->tsc, to - from);
 
-	if (!every)
-		from += pass_insns(printer, to - from);
+	printer->insns += passed;
 	printer->ipc_now = is_approximate(printer);
-	for (unsigned i = from; i < to; i++) {
+	for (unsigned i = from + passed; i < to; i++) {
 		const struct insn *insn = &block->insns[i];
-		uint64_t period = every ? 1 : sample_due(printer);
+		uint64_t period = insn_period_count(&printer->period, printer->tsc);
 
 		printer->insns++;
 		if (period)
@@ -208,7 +131,7 @@ static void wait_for_branch(struct printer *printer, struct block *block, unsign
 	    (has_full_branches(config) || config->fields & FIELD_FLAGS ||
 	     !prints_every_insn(config))) {
 		printer->insns++;
-		printer->branch_period = prints_every_insn(config) ? 1 : sample_due(printer);
+		printer->branch_period = insn_period_count(&printer->period, printer->tsc);
 	} else {
 		take_insns(printer, block, index, index + 1);
 		printer->branch_period = 0;
@@ -226,7 +149,7 @@ static void pass_condition(struct printer *printer, struct block *block, unsigne
 		take_insns(printer, block, index, index + 1);
 		return;
 	}
-	period = prints_every_insn(config) ? 1 : sample_due(printer);
+	period = insn_period_count(&printer->period, printer->tsc);
 	printer->insns++;
 	printer->ipc_now = printer->branch_due;
 	if (period)
@@ -502,7 +425,7 @@ static void take_begin(struct printer *printer, uint64_t ip)
 static void turn_off(struct printer *printer)
 {
 	printer->off = true;
-	printer->in_period = false;
+	insn_period_stop(&printer->period);
 	arrive_at(printer, 0);
 }
 
@@ -539,7 +462,7 @@ static void take_time(struct printer *printer, const struct flow_item *item)
 	printer->told_ns = item->value;
 	if (printer->config->pt->conv.valid)
 		printer->told_ns = time_conv_ns(&printer->config->pt->conv, item->value);
-	printer->since_time = 0;
+	insn_period_new_time(&printer->period);
 }
 
 /* What changes with the context and is an event of its own. */

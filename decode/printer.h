@@ -13,6 +13,7 @@
 #include "decode/call_stack.h"
 #include "decode/chunk.h"
 #include "decode/fields.h"
+#include "decode/insn_period.h"
 #include "decode/itrace.h"
 #include "decode/machine.h"
 #include "decode/pt_flow.h"
@@ -142,14 +143,10 @@ struct printer {
 	struct ipc_mark {
 		uint64_t insns, cycles;
 	} insn_ipc, branch_ipc;
-	bool cycles_due;                     /* cycles have come for which no branch was met yet */
-	bool branch_due;                     /* the branch that waits is that one */
-	bool ipc_now;                        /* the present line is of such a branch */
-	uint64_t until_sample, since_sample; /* instructions, for periods */
-	uint64_t period_ticks;
-	uint64_t since_time; /* instructions since the time last changed */
-	uint64_t last_stamp; /* time, in periods, of the last sample */
-	bool in_period;      /* tracing was on since the last multiple of it */
+	bool cycles_due; /* cycles have come for which no branch was met yet */
+	bool branch_due; /* the branch that waits is that one */
+	bool ipc_now;    /* the present line is of such a branch */
+	struct insn_period period;
 	uint64_t run_ns;
 	bool aborting;
 	bool ip_due;  /* the branch to come is from an instruction without a block, as yet untold */
