@@ -80,7 +80,7 @@ void print_add_event(const struct print_config *config, struct text *text, const
 void print_take_ipc(const struct printer *printer, struct ipc_mark *mark, uint64_t *insns,
 		    uint64_t *cycles)
 {
-	*cycles = 0;
+	*insns = *cycles = 0;
 	if (!printer->ipc_now)
 		return;
 	*insns = printer->insns - mark->insns;

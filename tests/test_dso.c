@@ -197,6 +197,16 @@ static void symbols_may_be_in_a_file_of_their_own(void **state)
 	assert_loads(bench, "/bin/it", id_of(0xab), "cache's");
 }
 
+static void names_are_as_in_source_code_unless_told_otherwise(void **state)
+{
+	struct bench *bench = *state;
+
+	make_program(bench, "bin/it", 0xab, "_Z3runv");
+	assert_loads(bench, "/bin/it", id_of(0xab), "run");
+	bench->places.keep_mangled = true;
+	assert_loads(bench, "/bin/it", id_of(0xab), "_Z3runv");
+}
+
 /* Of the vDSO of this process; none where there is no vDSO. */
 static struct build_id own_id(void)
 {
@@ -243,6 +253,7 @@ int main(void)
 		TEST(a_file_is_found_by_its_path),
 		TEST(a_file_of_another_build_comes_from_the_cache),
 		TEST(symbols_may_be_in_a_file_of_their_own),
+		TEST(names_are_as_in_source_code_unless_told_otherwise),
 		TEST(the_vdso_is_that_of_the_cache_or_of_this_process),
 	};
 

@@ -1,5 +1,6 @@
 #include "decode/perf_data.h"
 #include "decode/perf_event.h"
+#include "decode/perf_feature.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -490,6 +491,39 @@ static void a_pipe_tells_the_same_as_a_file(void **state)
 	perf_build_free(&build);
 }
 
+/* What stands in the header of a file comes as records; a feature that no perf has is damage. */
+static void a_pipe_has_its_features_among_its_records(void **state)
+{
+	const struct {
+		uint64_t feature;
+		uint32_t count, size;
+		char words[8];
+	} command = { PERF_FEATURE_CMDLINE, 1, 8, "perf" }, none = { 1 << 20, 1, 8, "perf" };
+	const struct {
+		uint32_t size, none;
+		char formats[8];
+	} tracing = { 8, 0, "formats" };
+	struct perf_build build = { 0 };
+	struct perf_data data;
+	size_t at;
+
+	perf_build_pt(&build, 0, 1);
+	perf_build_record(&build, PERF_HEADER_FEATURE, 0, &command, sizeof(command));
+	perf_build_record(&build, PERF_HEADER_FEATURE, 0, &none, sizeof(none));
+	at = build.size;
+	perf_build_record(&build, PERF_TRACING_DATA, 0, &tracing, sizeof(tracing));
+	build.bytes[at + 6] = 16; /* the formats lie behind the record */
+	add_comm(&build, 20, "comm\0\0\0");
+	open_ok(perf_build_pipe(&build), &data);
+	assert_string_equal(data.features.cmdline, "perf");
+	assert_int_equal(data.bad_records, 1);
+	assert_int_equal(data.features.payloads[PERF_FEATURE_TRACING_DATA].size, 8);
+	assert_memory_equal(data.features.payloads[PERF_FEATURE_TRACING_DATA].data, "formats", 8);
+	assert_string_equal(comm_of(&data.records.items[data.records.count - 1]), "comm");
+	perf_data_close(&data);
+	perf_build_free(&build);
+}
+
 /* One zstd stream in three records, cut where no record ends. */
 static void add_compressed(struct perf_build *build, const struct perf_build *inner)
 {
@@ -682,6 +716,7 @@ int main(void)
 		cmocka_unit_test(more_queues_than_there_can_be_are_left_out),
 		cmocka_unit_test(unknown_records_are_stepped_over),
 		cmocka_unit_test(a_pipe_tells_the_same_as_a_file),
+		cmocka_unit_test(a_pipe_has_its_features_among_its_records),
 		cmocka_unit_test(compressed_records_are_one_stream),
 		cmocka_unit_test(damaged_compression_leaves_the_rest),
 		cmocka_unit_test(samples_carry_trace),

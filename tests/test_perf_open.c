@@ -107,6 +107,7 @@ static void samples_ask_for_trace(void **state)
 	perf_attr_make(PERF_POINT, &choice, &attr);
 	assert_int_equal(attr.config, 77);
 	assert_int_equal(attr.sample_type, 0x10587 | PERF_SAMPLE_AUX);
+	assert_true(attr.disabled && attr.inherit);
 	perf_attr_make(PERF_TRACE, &choice, &attr);
 	assert_int_equal(attr.aux_sample_size, 0);
 }
