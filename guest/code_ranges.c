@@ -32,6 +32,8 @@ void code_ranges_join(struct code_ranges *ranges)
 {
 	struct code_range *kept = ranges->items, *next;
 
+	if (!ranges->count)
+		return;
 	qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare);
 	for (next = kept + 1; next < ranges->items + ranges->count; next++) {
 		if (next->start > kept->end && next->start - kept->end > NEAR)
@@ -85,7 +87,7 @@ int code_ranges_find(const struct symbols *symbols, const struct modules *module
 		r = code_ranges_add(ret, modules->items[i].start, modules->items[i].end);
 	if (!r)
 		r = add_symbols(symbols, ret);
-	if (!r && ret->count)
+	if (!r)
 		code_ranges_join(ret);
 	return r;
 }

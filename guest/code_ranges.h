@@ -36,7 +36,7 @@ int code_ranges_find(const struct symbols *symbols, const struct modules *module
  */
 int code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end);
 
-/** Sort, and make ranges that are near each other one. There must be one. */
+/** Sort, and make ranges that are near each other one. */
 void code_ranges_join(struct code_ranges *ranges);
 
 /** Free everything. */

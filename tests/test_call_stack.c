@@ -72,6 +72,8 @@ static void a_call_that_ended_the_trace_is_over_when_it_begins_again(void **stat
 	assert_int_equal(stack.depth, 2);
 	call_stack_follow(&stack, SAMPLE_BRANCH | SAMPLE_TRACE_BEGIN, 0, 0, 0x2100);
 	assert_int_equal(stack.depth, 1);
+	call_stack_follow(&stack, SAMPLE_BRANCH | SAMPLE_TRACE_BEGIN, 0, 0, 0x1005);
+	assert_int_equal(stack.depth, 0); /* it returned while the trace was off */
 }
 
 static void entering_and_leaving_a_guest_is_no_call(void **state)

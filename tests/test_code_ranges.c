@@ -92,10 +92,11 @@ static void code_that_is_no_module_is_known_by_its_symbols(void **state)
 
 	assert_int_equal(find(KERNEL "ffffffffc0200810 t bpf_prog_1\t[bpf]\n"
 				     "0000000000001000 d percpu\t[kvm]\n",
-			      "", &ranges),
+			      "kvm 4096 0 - Live 0xffffffffc0300000\n", &ranges),
 			 0);
-	assert_int_equal(ranges.count, 2);
+	assert_int_equal(ranges.count, 3);
 	assert_range(&ranges, 1, 0xffffffffc0200000, 0xffffffffc0201000);
+	assert_range(&ranges, 2, 0xffffffffc0300000, 0xffffffffc0301000);
 	code_ranges_free(&ranges);
 }
 
@@ -109,6 +110,8 @@ static void the_end_of_the_address_space_is_no_trap(void **state)
 	code_ranges_free(&ranges);
 	assert_int_equal(
 		find("fffffffffffff000 T _stext\nffffffffffffffff T _etext\n", "", &ranges), 0);
+	assert_int_equal(ranges.count, 0);
+	code_ranges_join(&ranges);
 	assert_int_equal(ranges.count, 0);
 	code_ranges_free(&ranges);
 }
