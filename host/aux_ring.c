@@ -207,6 +207,5 @@ int aux_ring_clock(const struct aux_ring *ring, struct ring_clock *ret)
 		if (!(before & 1) && __atomic_load_n(&page->lock, __ATOMIC_RELAXED) == before)
 			return 0;
 	}
-	memset(ret, 0, sizeof(*ret));
 	return -PTVM_INCONSISTENT;
 }

@@ -9,6 +9,9 @@
 
 #include <cmocka.h>
 
+#include "decode/machine_parts.h"
+#include "tests/flow_bench.h"
+
 enum {
 	HARDWARE_TYPE = 0,
 	SOFTWARE_TYPE = 1,
@@ -222,6 +225,30 @@ static void what_was_recorded_goes_before_it(void **state)
 	prints(bench, "\n\t          401000\n\n");
 }
 
+/* Host and guest have other names for what is at the same address. */
+static void branches_have_the_files_of_both_sides(void **state)
+{
+	static const uint64_t kernel = 0xffffffff81000000;
+	const uint64_t entry[] = { kernel, kernel, ORIGIN_TO_GUEST };
+	struct bench *bench = bench_new(HARDWARE_TYPE, COMMON, FIELD_BRSTACK | FIELD_DSO);
+
+	assert_true(bench_guest_new(&bench->machines));
+	bench->machines.host->kernel_name = "[host]";
+	bench->machines.guests[0]->kernel_name = "[guest]";
+	assert_true(bench_add_function(bench->machines.host, kernel));
+	assert_true(bench_add_function(bench->machines.guests[0], kernel));
+	bench->origin.branches = (struct bytes){ (const uint8_t *)entry, sizeof(entry) };
+	prints(bench, " 0xffffffff81000000([host])/0xffffffff81000000([guest])/-/-/-/0/ \n");
+}
+
+static void the_instruction_of_a_sample_is_read_from_code(void **state)
+{
+	struct bench *bench = bench_new(HARDWARE_TYPE, COMMON, FIELD_INSN | FIELD_INSNLEN);
+
+	assert_true(bench_add_code(bench->machines.host, IP, "\x90", 1));
+	prints(bench, " ilen: 1 insn: 90\n");
+}
+
 static void what_is_not_selected_is_no_line(void **state)
 {
 	struct bench *bench = bench_new(HARDWARE_TYPE, COMMON, FIELD_TID);
@@ -282,6 +309,8 @@ int main(void)
 		cmocka_unit_test(branches_print_behind),
 		cmocka_unit_test(what_the_trace_tells_stands_in),
 		cmocka_unit_test(what_was_recorded_goes_before_it),
+		cmocka_unit_test(branches_have_the_files_of_both_sides),
+		cmocka_unit_test(the_instruction_of_a_sample_is_read_from_code),
 		cmocka_unit_test(what_is_not_selected_is_no_line),
 		cmocka_unit_test(a_guest_is_told_by_the_record),
 		cmocka_unit_test(without_formats_a_tracepoint_is_bytes),
