@@ -144,6 +144,9 @@ static void tell_break(struct tsc_walk *walk, uint64_t position, struct tsc_even
 	ret->position = position;
 	crystal_reset(&walk->crystal, walk->config);
 	walk->lost = true;
+	/* The host's kernel went on with the trace; which VMCS it has then is not told. */
+	walk->nr = false;
+	walk->vmcs = PT_NO_VMCS;
 	if (walk->config->snapshot && !walk->ended)
 		pt_cursor_seek(cursor, pt_psb_after(cursor->queue, pt_cursor_position(cursor)));
 }

@@ -199,8 +199,13 @@ static void lose(struct pt_walk *walk, uint64_t to, struct pt_segment *ret)
 	struct pt_cursor *cursor = &walk->cursor;
 
 	pt_clock_lost(&walk->clock);
-	if (walk->config->snapshot)
+	if (walk->config->snapshot) {
 		pt_cursor_seek(cursor, pt_psb_after(cursor->queue, pt_cursor_position(cursor)));
+	} else {
+		/* The host's kernel went on with the trace; which VMCS it has then is not told. */
+		walk->context.nr = false;
+		walk->context.vmcs = PT_NO_VMCS;
+	}
 	cut(walk, to, pt_cursor_position(cursor), true, ret);
 }
 

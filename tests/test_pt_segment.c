@@ -152,6 +152,31 @@ static void a_loss_begins_a_fresh_segment(void **state)
 	assert_end(fixture);
 }
 
+/* It is the host's kernel that goes on with a trace, at whatever guest it had been stopped. */
+static void a_loss_ends_in_the_host(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_bytes *bytes = &fixture->bytes, more = { 0 };
+	const struct pt_segment *segment;
+
+	put_stretch(bytes, 1000);
+	pt_put_value(bytes, PT_VMCS, 0x123);
+	pt_put(bytes, &(struct pt_packet){ .kind = PT_PIP, .payload = 0x2000, .flag = true });
+	pt_put_value(&more, PT_TSC, 5000);
+	pt_put_ip(&more, PT_TIP_PGE, 0x401000, 3);
+	bench_queue_add(&fixture->bench, bytes->data, bytes->size, false);
+	bench_queue_add(&fixture->bench, more.data, more.size, true);
+	pt_walk_init(&fixture->walk, &fixture->bench.queue, &config, NULL, UINT64_MAX);
+	next(fixture);
+	segment = next(fixture);
+	assert_false(segment->context.nr);
+	assert_int_equal(segment->context.vmcs, PT_NO_VMCS);
+	assert_end(fixture);
+	assert_int_equal(fixture->walk.clock.now, 5000);
+	assert_int_equal(fixture->walk.clock.offsets.count, 0);
+	pt_bytes_free(&more);
+}
+
 static void behind_a_bad_byte_the_walk_goes_on_at_the_next_psb(void **state)
 {
 	struct fixture *fixture = *state;
@@ -348,6 +373,7 @@ int main(void)
 		TEST(segments_cover_the_queue_from_psb_to_psb),
 		TEST(a_segment_begins_with_clock_and_context_of_the_former),
 		TEST(a_loss_begins_a_fresh_segment),
+		TEST(a_loss_ends_in_the_host),
 		TEST(behind_a_bad_byte_the_walk_goes_on_at_the_next_psb),
 		TEST(a_psb_that_does_not_end_is_as_a_bad_byte),
 		TEST(an_overflow_ends_a_transaction),

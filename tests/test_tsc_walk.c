@@ -137,6 +137,34 @@ static void behind_a_loss_only_a_snapshot_waits_for_a_psb(void **state)
 	}
 }
 
+/* It is the host's kernel that goes on with a trace. Which VMCS it has then, no packet says. */
+static void behind_a_loss_is_the_host(void **state)
+{
+	struct pt_bytes first = { 0 }, second = { 0 };
+	struct bench_queue queue = { 0 };
+	struct tsc_event event;
+	struct tsc_walk walk;
+
+	put_psb_plus(&first, true, 5, 1000, 0);
+	pt_put_value(&second, PT_TSC, 2000);
+	pt_put(&second, &(struct pt_packet){ .kind = PT_PIP, .flag = true, .payload = 0x2000 });
+	pt_put_value(&second, PT_TSC, 3000);
+	bench_queue_add(&queue, first.data, first.size, false);
+	bench_queue_add(&queue, second.data, second.size, true);
+	tsc_walk_init(&walk, &queue.queue, &bench_skylake_x);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(tsc_walk_next(&walk, &event), 0);
+	assert_int_equal(event.value, 2000);
+	assert_false(event.guest);
+	assert_int_equal(tsc_walk_next(&walk, &event), 0);
+	assert_int_equal(event.value, 3000);
+	assert_true(event.guest);
+	assert_int_equal(event.vmcs, PT_NO_VMCS);
+	bench_queue_free(&queue);
+	pt_bytes_free(&first);
+	pt_bytes_free(&second);
+}
+
 static void a_tma_spoilt_by_skz84_is_none(void **state)
 {
 	static const uint8_t spoilt[] = { 0x02, 0x73, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66 };
@@ -187,6 +215,7 @@ int main(void)
 		cmocka_unit_test(a_pip_outside_of_psb_is_remembered),
 		cmocka_unit_test(a_group_without_pip_changes_no_mode),
 		cmocka_unit_test(behind_a_loss_only_a_snapshot_waits_for_a_psb),
+		cmocka_unit_test(behind_a_loss_is_the_host),
 		cmocka_unit_test(a_tma_spoilt_by_skz84_is_none),
 		cmocka_unit_test(a_pebs_record_has_a_time_stamp),
 	};
