@@ -26,6 +26,7 @@ enum {
 	TRACE_SIZE = 40,
 	STEP = SWITCH_SIZE + TRACE_HEADER + TRACE_SIZE,
 	MAX_FILE = 4096,
+	ATTRS_OFFSET = 24,
 	DATA_OFFSET = 40,
 	FEATURES = 72,
 };
@@ -249,16 +250,32 @@ static void features_that_were_cut_off_do_no_harm(void **state)
 
 static void a_header_that_points_behind_the_data_is_left_alone(void **state)
 {
-	uint8_t after[MAX_FILE];
 	struct bench *bench = *state;
-	struct ptvm_error error = { 0 };
+	const size_t attrs = (size_t)load_le(bench->file + ATTRS_OFFSET, 8);
+	const size_t ids = attrs + RECORDING_ATTR_SIZE; /* where those of the first event are */
+	const struct {
+		size_t at;
+		uint64_t value;
+	} changes[] = {
+		{ DATA_OFFSET, 104 },
+		{ ATTRS_OFFSET + 8, bench->start },
+		{ ids, bench->start + 8 },
+		{ ids + 8, bench->start },
+	};
 
-	put(bench->file + DATA_OFFSET, 104);
-	write_file(bench, bench->size);
-	assert_int_equal(recording_repair(bench->path, &error), -PTVM_BAD_INPUT);
-	assert_non_null(strstr(error.message, "the header points to places behind the data"));
-	assert_int_equal(read_file(bench, after), bench->size);
-	assert_memory_equal(bench->file, after, bench->size);
+	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+		const uint64_t before = load_le(bench->file + changes[i].at, 8);
+		uint8_t after[MAX_FILE];
+		struct ptvm_error error = { 0 };
+
+		put(bench->file + changes[i].at, changes[i].value);
+		write_file(bench, bench->size);
+		assert_int_equal(recording_repair(bench->path, &error), -PTVM_BAD_INPUT);
+		assert_non_null(strstr(error.message, "points to places behind the data"));
+		assert_int_equal(read_file(bench, after), bench->size);
+		assert_memory_equal(bench->file, after, bench->size);
+		put(bench->file + changes[i].at, before);
+	}
 }
 
 static void what_is_no_recording_is_told(void **state)
