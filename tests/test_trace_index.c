@@ -191,6 +191,26 @@ static void an_index_that_others_may_write_is_not_used(void **state)
 	keep_index(fixture);
 	assert_int_equal(chmod(fixture->index, 0666), 0);
 	assert_refused(fixture, "is of somebody else");
+	assert_int_equal(chmod(fixture->index, 0602), 0);
+	assert_refused(fixture, "is of somebody else");
+}
+
+static void an_index_of_somebody_else_is_not_used(void **state)
+{
+	enum { SOMEBODY = 4711 };
+	struct fixture *fixture = *state;
+	struct trace_index index;
+
+	if (geteuid())
+		skip();
+	keep_index(fixture);
+	assert_int_equal(chown(fixture->index, SOMEBODY, 0), 0);
+	assert_refused(fixture, "is of somebody else");
+	assert_int_equal(chown(fixture->data, SOMEBODY, 0), 0); /* theirs is the recording, too */
+	assert_int_equal(trace_index_open(&fixture->recording, &index), 0);
+	assert_null(index.complaint);
+	assert_int_equal(index.queues[1].count, POINTS);
+	trace_index_free(&index);
 }
 
 /* Every bit that is wrong is found, wherever it is. */
@@ -237,6 +257,7 @@ int main(void)
 		TEST(the_index_of_another_state_of_a_recording_is_replaced),
 		TEST(none_lies_beside_the_parts_of_several_threads),
 		TEST(an_index_that_others_may_write_is_not_used),
+		TEST(an_index_of_somebody_else_is_not_used),
 		TEST(a_damaged_index_is_not_used),
 	};
 
