@@ -182,6 +182,18 @@ static void gaps_are_chosen_by_their_letters(void **state)
 	assert_int_equal(gaps_printed("e-o-l"), GAP_KINDS - 2);
 }
 
+/* Scripts look for them. */
+static void gaps_have_the_numbers_of_perf(void **state)
+{
+	static const unsigned codes[GAP_KINDS] = {
+		[GAP_BAD_PACKET] = 3, [GAP_NO_CODE] = 5, [GAP_MISMATCH] = 6,  [GAP_OVERFLOW] = 7,
+		[GAP_LOST] = 8,       [GAP_LOOP] = 10,   [GAP_NO_MEMORY] = 1,
+	};
+
+	for (unsigned kind = 0; kind < GAP_KINDS; kind++)
+		assert_int_equal(gap_code((enum gap_kind)kind), codes[kind]);
+}
+
 static void a_gap_says_when_and_where_in_the_file(void **state)
 {
 	struct print_bench *bench = print_bench_new(FIELD_IP, "e");
@@ -256,6 +268,7 @@ int main(void)
 		cmocka_unit_test(an_event_has_the_fields_of_other_lines),
 		cmocka_unit_test(a_packet_without_an_address_is_the_next_threads),
 		cmocka_unit_test(gaps_are_chosen_by_their_letters),
+		cmocka_unit_test(gaps_have_the_numbers_of_perf),
 		cmocka_unit_test(a_gap_says_when_and_where_in_the_file),
 		cmocka_unit_test(the_interrupt_flag_needs_its_letter),
 		cmocka_unit_test(a_transaction_begins_ends_or_is_aborted),
