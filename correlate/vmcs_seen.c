@@ -153,31 +153,41 @@ static bool is_guest(const struct collector *collector, const struct tsc_event *
 		    host + tsc_run_offset(&seen->runs.items[seen->runs.count - 1]));
 }
 
+/* Observe the guest of the chain, whose TSC the host's now shows in the host's time. The pair is as
+ * of then: by now another thread may have the CPU. */
+static int observe_chain(const struct collector *collector, uint64_t host, uint64_t expected,
+			 enum tsc_quality quality)
+{
+	const struct tsc_chain *chain = &collector->chain;
+	struct tsc_pair pair = { .host = host - (expected - chain->tsc),
+				 .guest = chain->tsc & PT_TSC_MASK };
+
+	return observe_of(collector, chain->vmcs, &pair, quality);
+}
+
 static int take_host(struct collector *collector, const struct tsc_event *event)
 {
 	struct vmcs_table *table = collector->table;
 	struct tsc_chain *chain = &collector->chain;
 	enum tsc_quality quality = chain->lost ? TSC_DOUBTFUL : TSC_GOOD;
-	struct tsc_pair pair;
-	uint64_t expected;
+	uint64_t expected, host;
 	int r = 0;
 
-	pair.host = tsc_near(event->value,
-			     tsc_chain_about(chain, event, collector->queue, collector->config));
+	host = tsc_near(event->value,
+			tsc_chain_about(chain, event, collector->queue, collector->config));
 	if (!tsc_chain_expect(chain, event, collector->config, &expected)) {
 		r = flush_waiting(collector, quality);
 	} else if (chain->of_guest) {
-		pair.guest = expected & PT_TSC_MASK;
-		r = observe_of(collector, chain->vmcs, &pair, quality);
-	} else if (near(collector, pair.host, expected)) {
+		r = observe_chain(collector, host, expected, quality);
+	} else if (near(collector, host, expected)) {
 		r = flush_waiting(collector, chain->lost ? TSC_DOUBTFUL : TSC_CONFIRMED);
 	} else {
 		r = flush_waiting(collector, TSC_DOUBTFUL);
 	}
 	if (event->have_tma && !table->phase.valid)
 		table->phase =
-			(struct tsc_phase){ true, pair.host - event->fast, (uint16_t)event->count };
-	tsc_chain_to_host(chain, event, pair.host);
+			(struct tsc_phase){ true, host - event->fast, (uint16_t)event->count };
+	tsc_chain_to_host(chain, event, host);
 	return r == -PTVM_END ? 0 : r;
 }
 

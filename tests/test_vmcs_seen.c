@@ -158,7 +158,8 @@ static void after_alone_is_good_as_well(void **state)
 	put_host(f, 0);
 	collect(f);
 	assert_one_run(f, 1, TSC_GOOD);
-	assert_int_equal(run_of(f, 0)->first.host, noon + 2l * STEP * TICK);
+	/* when the guest was seen: by the time of the host's TSC another one may run */
+	assert_int_equal(run_of(f, 0)->first.host, noon + 1l * STEP * TICK);
 }
 
 static void an_overflow_in_between_is_a_doubt(void **state)
