@@ -23,7 +23,8 @@
 /* Correcting a file that holds the trace of a simulated machine: whatever fails and whenever, the
  * file is what it was or what it shall be, or the next run makes it so. */
 
-enum { CHUNK = 501, GAP = 40 }; /* spans of the trace, and what is no trace between them */
+/* Spans of the trace, what is no trace between them, and pieces that are there again. */
+enum { CHUNK = 37, GAP = 40, PIECE = 41 };
 
 struct bench {
 	struct sim_vm vm;
@@ -31,8 +32,8 @@ struct bench {
 	struct tsc_offsets offsets;
 	struct apply_target target;
 	char directory[32], path[64], journal[96];
-	struct aux_repeat repeat;
-	uint8_t *before, *after; /* the file */
+	struct aux_repeat repeat; /* all pieces */
+	uint8_t *before, *after;  /* the file */
 	size_t size;
 };
 
@@ -107,8 +108,14 @@ static void map_file(struct bench *bench)
 					   .file_offset = offset };
 		queue.size += size;
 	}
-	queue.repeats = &bench->repeat;
-	queue.repeat_count = 1;
+	queue.repeats = calloc(bench->repeat.size / PIECE + 1, sizeof(*queue.repeats));
+	assert_non_null(queue.repeats);
+	for (size_t at = 0; at < bench->repeat.size; at += PIECE) {
+		size_t size = bench->repeat.size - at < PIECE ? bench->repeat.size - at : PIECE;
+
+		queue.repeats[queue.repeat_count++] =
+			(struct aux_repeat){ at, size, bench->repeat.file_offset + at };
+	}
 	assert_true(vec_push(&bench->data.queues, queue));
 }
 
@@ -146,6 +153,7 @@ static void tear_down(struct bench *bench)
 	(void)close(bench->target.fd);
 	(void)munmap((void *)bench->data.file.data, bench->size);
 	free(bench->data.queues.items[0].spans);
+	free(bench->data.queues.items[0].repeats);
 	vec_free(&bench->data.queues);
 	tsc_offsets_free(&bench->offsets);
 	sim_vm_free(&bench->vm);
@@ -342,18 +350,22 @@ static void what_was_changed_since_is_not_overwritten(void **state)
 {
 	struct bench bench;
 	struct journal journal;
-	struct journal_entry entry;
 
-	set_up(&bench, 1);
-	assert_int_equal(apply(&bench, &file_io_system, NULL), 0);
-	assert_int_equal(journal_open(bench.journal, &journal, NULL), 0);
-	entry = journal_entry(&journal, journal.count / 2);
-	journal_close(&journal);
-	assert_int_equal(pwrite(bench.target.fd, "\1\2\3\4\5\6\7", entry.size, (off_t)entry.offset),
-			 entry.size);
-	assert_int_equal(undo(&bench, &file_io_system), -PTVM_INCONSISTENT);
-	assert_int_equal(state_of(&bench), JOURNAL_DONE);
-	tear_down(&bench);
+	for (unsigned i = 0; i < 3; i++) { /* the first, some, and the last entry */
+		struct journal_entry entry;
+
+		set_up(&bench, 1);
+		assert_int_equal(apply(&bench, &file_io_system, NULL), 0);
+		assert_int_equal(journal_open(bench.journal, &journal, NULL), 0);
+		entry = journal_entry(&journal, (journal.count - 1) * i / 2);
+		journal_close(&journal);
+		assert_int_equal(
+			pwrite(bench.target.fd, "\1\2\3\4\5\6\7", entry.size, (off_t)entry.offset),
+			entry.size);
+		assert_int_equal(undo(&bench, &file_io_system), -PTVM_INCONSISTENT);
+		assert_int_equal(state_of(&bench), JOURNAL_DONE);
+		tear_down(&bench);
+	}
 }
 
 /* The stream as the file has it. */
@@ -372,7 +384,7 @@ static void repeated_bytes_stay_repeated(void **state)
 	uint8_t *stream;
 
 	set_up(&bench, 1);
-	repeat = bench.data.queues.items[0].repeats;
+	repeat = &bench.repeat;
 	stream = malloc(bench.vm.pt.out.size);
 	assert_non_null(stream);
 	assert_int_equal(apply(&bench, &file_io_system, NULL), 0);
