@@ -32,7 +32,14 @@ int correlation_check_idle(const struct correlation *correlation, struct ptvm_er
 int correlation_find(struct correlation *correlation, const struct offsets_given *given,
 		     const struct watch *watch, struct ptvm_error *error);
 
-/** Correct the recording itself. @force as for correlation_undo(). */
+/**
+ * Correct the recording itself.
+ *
+ * @force  also a file that is another user's, or read-only
+ *
+ * Returns 0, -PTVM_SYSTEM (it cannot be written, or another process corrects it), -PTVM_BAD_INPUT
+ * (no regular file, or one that takes `force`), or an error of offset_apply().
+ */
 int correlation_apply(const struct correlation *correlation, bool force, const struct watch *watch,
 		      struct apply_result *ret, struct ptvm_error *error);
 
@@ -42,7 +49,8 @@ int correlation_apply(const struct correlation *correlation, bool force, const s
  */
 int correlation_can_copy(const char *to, struct ptvm_error *error);
 
-/** Write a corrected copy into the new directory `to`. */
+/** Write a corrected copy into the new directory `to`. Returns 0, or an error of
+ * correlation_can_copy(), recording_copy() or correlation_apply(): nothing is left of it then. */
 int correlation_copy(const struct correlation *correlation, const char *to,
 		     const struct watch *watch, struct apply_result *ret, struct ptvm_error *error);
 
@@ -50,6 +58,9 @@ int correlation_copy(const struct correlation *correlation, const char *to,
  * Bring the recording back by its journal, finished or not.
  *
  * @force  also a file that is another user's, read-only, or changed since
+ *
+ * Returns 0, -PTVM_NOT_FOUND (there is no journal), or an error of correlation_apply(),
+ * journal_open() or offset_undo().
  */
 int correlation_undo(struct correlation *correlation, bool force, const struct watch *watch,
 		     struct ptvm_error *error);

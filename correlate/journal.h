@@ -43,15 +43,23 @@ struct journal {
 	uint64_t count, file_size;
 };
 
-/** Begin a journal that will be at `path`, for a file of `file_size` bytes. */
+/**
+ * Begin a journal that will be at `path`, for a file of `file_size` bytes. Until it is committed it
+ * is beside that.
+ *
+ * @io  borrowed until journal_end(), which is due in any case
+ *
+ * Returns 0, -PTVM_SYSTEM or -PTVM_NO_MEMORY.
+ */
 int journal_begin(struct journal_writer *writer, const char *path, uint64_t file_size,
 		  const struct file_io *io, struct ptvm_error *error);
 
-/** Append an entry. */
+/** Append an entry. Returns 0 or -PTVM_SYSTEM. */
 int journal_add(struct journal_writer *writer, const struct journal_entry *entry,
 		struct ptvm_error *error);
 
-/** Put the journal in place, on disk. Without this it is as if it had never been. */
+/** Put the journal in place, on disk. Without this it is as if it had never been. Returns 0, or
+ * -PTVM_SYSTEM: it may be in place all the same. */
 int journal_commit(struct journal_writer *writer, struct ptvm_error *error);
 
 /** Release the writer and what it did not commit. */
@@ -63,13 +71,14 @@ void journal_end(struct journal_writer *writer);
  */
 int journal_read(struct bytes file, struct journal *ret, struct ptvm_error *error);
 
-/** Open the journal at `path`; state JOURNAL_NONE when there is none. Errors name the file. */
+/** Open the journal at `path`; state JOURNAL_NONE when there is none. Returns 0, -PTVM_SYSTEM or
+ * -PTVM_BAD_INPUT; there is nothing to close then. */
 int journal_open(const char *path, struct journal *ret, struct ptvm_error *error);
 
 /** Entry `index`, less than count. */
 struct journal_entry journal_entry(const struct journal *journal, uint64_t index);
 
-/** Note, on disk, how far the changes of the journal at `path` are. */
+/** Note, on disk, how far the changes of the journal at `path` are. Returns 0 or -PTVM_SYSTEM. */
 int journal_mark(const char *path, enum journal_state state, const struct file_io *io,
 		 struct ptvm_error *error);
 

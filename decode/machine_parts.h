@@ -101,11 +101,12 @@ int machines_guest_add(struct machines *machines, int32_t pid, struct machine **
 int machine_keep_file(struct machine *machine, const char *path, struct bytes *ret,
 		      struct ptvm_error *error);
 
-/** The same for an ELF file; elf_file_close() in any case. */
+/** The same for an ELF file; elf_file_close() in any case. Also returns as elf_file_read(). */
 int machine_open_elf(struct machine *machine, const char *path, struct elf_file *ret,
 		     struct ptvm_error *error);
 
-/** Take maps, processes, pokes and run-time symbols from the records of a recording. */
+/** Take maps, processes, pokes and run-time symbols from the records of a recording. Returns 0 or
+ * -PTVM_NO_MEMORY. */
 int machines_read_records(struct machines *machines, const struct perf_data *data);
 
 /** Where a kernel's files are; NULL where there is none. */
