@@ -3,13 +3,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "correlate/correlate_report.h"
 #include "correlate/correlation.h"
 #include "decode/base/interrupt.h"
 #include "decode/base/options.h"
 #include "decode/base/plural.h"
+#include "decode/base/progress.h"
 #include "decode/perf_damage.h"
 #include "decode/perf_file.h"
 
@@ -65,15 +65,8 @@ static int parse_options(struct correlate_args *args, int argc, char **argv,
 
 static bool show_progress(void *context, double done)
 {
-	if (isatty(STDERR_FILENO))
-		(void)fprintf(stderr, "\rptvm correlate: %3.0f %%", 100 * done);
+	progress_show("ptvm correlate: %3.0f %%", 100 * done);
 	return !interrupt_waits();
-}
-
-static void end_progress(void)
-{
-	if (isatty(STDERR_FILENO))
-		(void)fputs("\r\033[K", stderr);
 }
 
 static bool go_on(void *context, double done)
@@ -194,7 +187,7 @@ static int correlate(struct correlation *correlation, const struct correlate_arg
 	if (r)
 		return r;
 	r = correlation_find(correlation, &args->given, &watch, error);
-	end_progress();
+	progress_clear();
 	if (!r)
 		r = print(correlation, args->json, error);
 	if (!r)

@@ -1,10 +1,10 @@
 #include "host/copy_loop.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "decode/base/interrupt.h"
 #include "decode/base/monotonic.h"
+#include "decode/base/progress.h"
 #include "guest/guest_copy.h"
 
 double copy_loop_seconds(int64_t begin_ms)
@@ -19,18 +19,12 @@ double copy_loop_mib(uint64_t bytes)
 
 static void show_progress(const struct guest_copy *copy, int64_t begin_ms)
 {
-	if (!isatty(STDERR_FILENO))
-		return;
-	(void)fprintf(stderr, "\r%s: %.1f", copy->doing, copy_loop_mib(copy->done));
-	if (copy->total)
-		(void)fprintf(stderr, " of %.1f", copy_loop_mib(copy->total));
-	(void)fprintf(stderr, " MiB, %.1f s \033[K", copy_loop_seconds(begin_ms));
-}
+	char total[32] = "";
 
-static void end_progress(void)
-{
-	if (isatty(STDERR_FILENO))
-		(void)fputs("\r\033[K", stderr);
+	if (copy->total)
+		(void)snprintf(total, sizeof(total), " of %.1f", copy_loop_mib(copy->total));
+	progress_show("%s: %.1f%s MiB, %.1f s ", copy->doing, copy_loop_mib(copy->done), total,
+		      copy_loop_seconds(begin_ms));
 }
 
 int copy_loop_run(const struct guest_copy *copy,
@@ -46,7 +40,7 @@ int copy_loop_run(const struct guest_copy *copy,
 		if (r >= 0 && interrupt_take())
 			r = -PTVM_END;
 	} while (r > 0);
-	end_progress();
+	progress_clear();
 	return r;
 }
 

@@ -9,6 +9,7 @@
 
 #include "decode/base/interrupt.h"
 #include "decode/base/monotonic.h"
+#include "decode/base/progress.h"
 #include "host/kernel_file.h"
 #include "host/record_options.h"
 #include "host/recorder.h"
@@ -42,8 +43,7 @@ void record_loop_release(const struct record_loop *loop)
 
 static void say(const struct record_loop *loop, const char *what)
 {
-	if (isatty(STDERR_FILENO))
-		(void)fputs("\r\033[K", stderr);
+	progress_clear();
 	(void)fprintf(stderr, "ptvm record: %s\n", what);
 }
 
@@ -159,10 +159,9 @@ static int look(struct record_loop *loop, struct ptvm_error *error)
 
 static void show_progress(const struct record_loop *loop, int64_t now)
 {
-	if (isatty(STDERR_FILENO))
-		(void)fprintf(stderr, "\rrecording: %.1f MB, %.0f s \033[K",
-			      (double)recording_out_size(&loop->recorder->out) / 1e6,
-			      (double)(now - loop->begun_ms) / MS_PER_S);
+	progress_show("recording: %.1f MB, %.0f s ",
+		      (double)recording_out_size(&loop->recorder->out) / 1e6,
+		      (double)(now - loop->begun_ms) / MS_PER_S);
 }
 
 /* What is due by the clock. */
@@ -235,7 +234,6 @@ int record_loop_run(struct record_loop *loop, struct ptvm_error *error)
 	}
 	while (!r && !loop->is_over)
 		r = step(loop, start, error);
-	if (isatty(STDERR_FILENO))
-		(void)fputs("\r\033[K", stderr);
+	progress_clear();
 	return r;
 }
