@@ -1,5 +1,4 @@
 /* Which files belong to which machine of a recording, and the order in which they are read. */
-#include <ctype.h>
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "decode/base/numbered.h"
 #include "decode/machine_parts.h"
 
 /* DIRECTORY/NAME in the machine's arena when it is there to read, NULL otherwise. */
@@ -83,19 +83,6 @@ static int load(struct machine *machine, const char *recording, const char *dire
 	return machine_load_kernel(machine, &files, asked, error);
 }
 
-/* The pid that a directory's name is for, after `prefix`; -1 for another name. */
-static int32_t pid_of_name(const char *name, const char *prefix)
-{
-	size_t size = strlen(prefix);
-	char *end;
-	long pid;
-
-	if (strncmp(name, prefix, size) || !isdigit((unsigned char)name[size]))
-		return -1;
-	pid = strtol(name + size, &end, 10);
-	return *end || pid <= 0 || pid > INT32_MAX ? -1 : (int32_t)pid;
-}
-
 /* Make the machine of a guest, unless there are too many. */
 static int add_guest(struct machines *machines, int32_t pid)
 {
@@ -108,18 +95,13 @@ static int add_guest(struct machines *machines, int32_t pid)
 /* Make a machine of every directory in `path` that is named by a pid. */
 static int find_guests(struct machines *machines, const char *path, const char *prefix)
 {
-	DIR *directory = opendir(path);
+	_cleanup_numbered_ struct numbered_files directories = numbered_files_open(path, prefix);
+	int32_t pid;
 	int r = 0;
 
-	if (!directory)
-		return 0;
-	for (struct dirent *entry; !r && (entry = readdir(directory));) {
-		int32_t pid = pid_of_name(entry->d_name, prefix);
-
-		if (pid > 0)
+	while (!r && numbered_files_next(&directories, &pid))
+		if (pid)
 			r = add_guest(machines, pid);
-	}
-	(void)closedir(directory);
 	return r;
 }
 

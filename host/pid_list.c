@@ -1,12 +1,10 @@
 #include "host/pid_list.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/numbered.h"
 #include "decode/base/vec.h"
 #include "host/kernel_file.h"
 
@@ -37,17 +35,13 @@ static int add_process_of(const struct roots *roots, pid_t tid, struct pid_list 
 /* /proc has each once. */
 static int add_all(const struct roots *roots, struct pid_list *list)
 {
-	DIR *directory = opendir(roots->proc);
-	struct dirent *entry;
-	int r = 0;
+	_cleanup_numbered_ struct numbered_files processes = numbered_files_open(roots->proc, "");
+	pid_t pid;
 
-	while (directory && !r && (entry = readdir(directory)))
-		if (isdigit((unsigned char)entry->d_name[0]) &&
-		    !vec_push(list, (pid_t)atoi(entry->d_name)))
-			r = -PTVM_NO_MEMORY;
-	if (directory)
-		(void)closedir(directory);
-	return r;
+	while (numbered_files_next(&processes, &pid))
+		if (!vec_push(list, pid))
+			return -PTVM_NO_MEMORY;
+	return 0;
 }
 
 int pid_list_processes(const struct roots *roots, const struct pid_list *tids, struct pid_list *ret)

@@ -1,8 +1,6 @@
 #include "host/recording_start.h"
 
 #include <assert.h>
-#include <ctype.h>
-#include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,6 +8,7 @@
 #include <string.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/numbered.h"
 #include "decode/perf_record.h"
 #include "guest/guest_modules.h"
 #include "host/kernel_file.h"
@@ -314,18 +313,16 @@ static void write_comm(struct writer *w, pid_t pid, pid_t tid)
 static void write_threads(struct writer *w, pid_t pid)
 {
 	char path[PATH_MAX];
-	struct dirent *entry;
-	DIR *directory;
+	pid_t tid;
 
 	/* The process first: readers know a thread by it. */
 	write_comm(w, pid, pid);
 	(void)snprintf(path, sizeof(path), "%s/%d/task", w->roots->proc, pid);
-	directory = opendir(path);
-	while (directory && (entry = readdir(directory)))
-		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != pid)
-			write_comm(w, pid, atoi(entry->d_name));
-	if (directory)
-		(void)closedir(directory);
+	_cleanup_numbered_ struct numbered_files tasks = numbered_files_open(path, "");
+
+	while (numbered_files_next(&tasks, &tid))
+		if (tid != pid)
+			write_comm(w, pid, tid);
 }
 
 static void write_map(struct writer *w, pid_t pid, const struct map_line *map)

@@ -1,13 +1,12 @@
 #include "host/vcpu_threads.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/base/numbered.h"
 #include "decode/base/vec.h"
 #include "host/kernel_file.h"
 #include "host/kvm_debugfs.h"
@@ -40,9 +39,10 @@ static struct vcpu_thread *thread_of(const struct vcpu_threads *threads, unsigne
 	return NULL;
 }
 
-/* `way` says that `tid` runs vCPU `index`. */
-static void claim(struct search *search, unsigned index, int64_t tid, enum vcpu_way way)
+/* `way` says that `tid` runs vCPU `number`. */
+static void claim(struct search *search, int number, int64_t tid, enum vcpu_way way)
 {
+	const unsigned index = (unsigned)number;
 	struct vcpu_thread *thread = thread_of(search->found, index);
 
 	if (index > MAX_INDEX || !is_our_thread(search, tid))
@@ -56,58 +56,46 @@ static void claim(struct search *search, unsigned index, int64_t tid, enum vcpu_
 		thread->against |= way;
 }
 
-/* The number that ends `name` after `prefix`, as in vcpu12. */
-static bool numbered(const char *name, const char *prefix, unsigned *ret)
-{
-	size_t length = strlen(prefix);
-	int used = 0;
-
-	return !strncmp(name, prefix, length) && isdigit((unsigned char)name[length]) &&
-	       sscanf(name + length, "%9u%n", ret, &used) == 1 && !name[length + (size_t)used];
-}
-
-/* Call `each` for the entries of a directory that are called `prefix`N. */
-static void each_numbered(struct search *search, const char *path, const char *prefix,
-			  void (*each)(struct search *, const char *path, unsigned number))
-{
-	DIR *directory = opendir(path);
-	struct dirent *entry;
-	unsigned number;
-
-	if (!directory)
-		return;
-	while ((entry = readdir(directory)))
-		if (numbered(entry->d_name, prefix, &number))
-			each(search, path, number);
-	(void)closedir(directory);
-}
-
-static void debugfs_vcpu(struct search *search, const char *path, unsigned index)
+static void debugfs_vcpu(struct search *search, const char *path, int index)
 {
 	int64_t tid;
 
-	if (!kernel_file_number(&tid, "%s/vcpu%u/pid", path, index))
+	if (!kernel_file_number(&tid, "%s/vcpu%d/pid", path, index))
 		claim(search, index, tid, VCPU_BY_DEBUGFS);
 }
 
 static void search_debugfs(struct search *search)
 {
 	char path[PATH_MAX];
+	int index;
 
 	for (size_t nth = 0; !kvm_debugfs_find(search->roots, search->pid, nth, path, sizeof(path));
-	     nth++)
-		each_numbered(search, path, "vcpu", debugfs_vcpu);
+	     nth++) {
+		_cleanup_numbered_ struct numbered_files vcpus = numbered_files_open(path, "vcpu");
+
+		while (numbered_files_next(&vcpus, &index))
+			debugfs_vcpu(search, path, index);
+	}
 }
 
-static void cgroup_vcpu(struct search *search, const char *path, unsigned index)
+static void cgroup_vcpu(struct search *search, const char *path, int index)
 {
 	char text[64];
 
 	/* Threads are listed one a line; libvirt puts one into each. */
-	if (kernel_file_read(text, sizeof(text), "%s/vcpu%u/cgroup.threads", path, index) < 0 &&
-	    kernel_file_read(text, sizeof(text), "%s/vcpu%u/tasks", path, index) < 0)
+	if (kernel_file_read(text, sizeof(text), "%s/vcpu%d/cgroup.threads", path, index) < 0 &&
+	    kernel_file_read(text, sizeof(text), "%s/vcpu%d/tasks", path, index) < 0)
 		return;
 	claim(search, index, atoi(text), VCPU_BY_CGROUP);
+}
+
+static void search_group(struct search *search, const char *path)
+{
+	_cleanup_numbered_ struct numbered_files vcpus = numbered_files_open(path, "vcpu");
+	int index;
+
+	while (numbered_files_next(&vcpus, &index))
+		cgroup_vcpu(search, path, index);
 }
 
 /* A line of /proc/PID/cgroup: "0::/path" of version 2, "N:controllers:/path" of version 1. */
@@ -125,10 +113,10 @@ static void search_cgroup_line(struct search *search, const char *line)
 			  (int)(group - controllers), controllers, group + 1);
 	if (length < 0 || (size_t)length >= sizeof(path))
 		return;
-	each_numbered(search, path, "vcpu", cgroup_vcpu);
+	search_group(search, path);
 	/* The main thread is in "emulator", beside its vCPUs. */
 	*strrchr(path, '/') = 0;
-	each_numbered(search, path, "vcpu", cgroup_vcpu);
+	search_group(search, path);
 }
 
 static void search_cgroup(struct search *search)
@@ -142,19 +130,20 @@ static void search_cgroup(struct search *search)
 }
 
 /* /proc/PID/task/TID/syscall: number, arguments in hexadecimal; "running" where it is on a CPU. */
-static void search_ioctl(struct search *search, unsigned tid)
+static void search_ioctl(struct search *search, int tid)
 {
 	const char *proc = search->roots->proc;
 	char text[256], link[64];
-	unsigned number, fd, request, index;
+	unsigned number, fd, request;
+	int index;
 
-	if (kernel_file_read(text, sizeof(text), "%s/%d/task/%u/syscall", proc, search->pid, tid) <
+	if (kernel_file_read(text, sizeof(text), "%s/%d/task/%d/syscall", proc, search->pid, tid) <
 		    0 ||
 	    sscanf(text, "%u %x %x", &number, &fd, &request) != 3 || number != SYSCALL_IOCTL ||
 	    request != KVM_RUN)
 		return;
 	if (kernel_file_link(link, sizeof(link), "%s/%d/fd/%u", proc, search->pid, fd) > 0 &&
-	    numbered(link, "anon_inode:kvm-vcpu:", &index))
+	    numbered_read(link, "anon_inode:kvm-vcpu:", &index))
 		claim(search, index, tid, VCPU_BY_IOCTL);
 }
 
@@ -168,13 +157,13 @@ static const struct {
 	{ "vcpu", "", false },     { "crosvm_vcpu", "", false }, { "kvm-vcpu-", "", false },
 };
 
-static void search_name(struct search *search, unsigned tid)
+static void search_name(struct search *search, int tid)
 {
 	char comm[64], *after;
 	size_t length;
-	unsigned index;
+	int index;
 
-	if (kernel_file_read(comm, sizeof(comm), "%s/%d/task/%u/comm", search->roots->proc,
+	if (kernel_file_read(comm, sizeof(comm), "%s/%d/task/%d/comm", search->roots->proc,
 			     search->pid, tid) < 0)
 		return;
 	search->found->is_emulated |= !strcmp(comm, "ALL CPUs/TCG");
@@ -184,7 +173,7 @@ static void search_name(struct search *search, unsigned tid)
 		if (after < comm || strcmp(after, patterns[i].after))
 			continue;
 		*after = 0;
-		if (numbered(comm, patterns[i].before, &index)) {
+		if (numbered_read(comm, patterns[i].before, &index)) {
 			claim(search, index, tid, VCPU_BY_NAME);
 			search->found->is_emulated |= patterns[i].is_emulated;
 			return;
@@ -193,14 +182,17 @@ static void search_name(struct search *search, unsigned tid)
 	}
 }
 
-static void ioctl_thread(struct search *search, const char *path, unsigned tid)
+static void search_threads(struct search *search,
+			   void (*search_thread)(struct search *search, int tid))
 {
-	search_ioctl(search, tid);
-}
+	char path[PATH_MAX];
+	int tid;
 
-static void named_thread(struct search *search, const char *path, unsigned tid)
-{
-	search_name(search, tid);
+	(void)snprintf(path, sizeof(path), "%s/%d/task", search->roots->proc, search->pid);
+	_cleanup_numbered_ struct numbered_files tasks = numbered_files_open(path, "");
+
+	while (numbered_files_next(&tasks, &tid))
+		search_thread(search, tid);
 }
 
 static int by_index(const void *a, const void *b)
@@ -214,16 +206,14 @@ int vcpu_threads_find(const struct roots *roots, pid_t pid, struct vcpu_threads 
 		      struct ptvm_error *error)
 {
 	struct search search = { roots, pid, ret, false };
-	char tasks[PATH_MAX];
 
 	memset(ret, 0, sizeof(*ret));
 	if (!kernel_file_is_readable("%s/%d/task", roots->proc, pid))
 		return ptvm_fail(error, PTVM_NOT_FOUND, "there is no process %d", pid);
-	(void)snprintf(tasks, sizeof(tasks), "%s/%d/task", roots->proc, pid);
 	search_debugfs(&search);
 	search_cgroup(&search);
-	each_numbered(&search, tasks, "", ioctl_thread);
-	each_numbered(&search, tasks, "", named_thread);
+	search_threads(&search, search_ioctl);
+	search_threads(&search, search_name);
 	if (search.is_out_of_memory) {
 		vcpu_threads_free(ret);
 		return -PTVM_NO_MEMORY;

@@ -1,13 +1,12 @@
 #include "host/vm_process.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/numbered.h"
 #include "decode/base/printable.h"
 #include "host/kernel_file.h"
 
@@ -187,16 +186,19 @@ static bool is_called(const struct roots *roots, struct vm_process *vm, const ch
 	return is_it || (is_named && vm->accelerator != VM_ACCELERATOR_UNKNOWN);
 }
 
-static int find(const struct roots *roots, DIR *directory, const char *name, struct vm_process *ret,
-		struct ptvm_error *error)
+int vm_process_find(const struct roots *roots, const char *name, struct vm_process *ret,
+		    struct ptvm_error *error)
 {
+	_cleanup_numbered_ struct numbered_files processes = numbered_files_open(roots->proc, "");
 	struct vm_process vm;
-	struct dirent *entry;
 	bool found = false;
+	pid_t pid;
 
-	while ((entry = readdir(directory))) {
-		if (!isdigit((unsigned char)entry->d_name[0]) ||
-		    look(roots, atoi(entry->d_name), &vm) || !is_called(roots, &vm, name))
+	memset(ret, 0, sizeof(*ret));
+	if (!processes.directory)
+		return ptvm_fail_errno(error, "%s", roots->proc);
+	while (numbered_files_next(&processes, &pid)) {
+		if (look(roots, pid, &vm) || !is_called(roots, &vm, name))
 			continue;
 		if (found)
 			return ptvm_fail(error, PTVM_INCONSISTENT,
@@ -205,22 +207,7 @@ static int find(const struct roots *roots, DIR *directory, const char *name, str
 		*ret = vm;
 		found = true;
 	}
-	if (!found)
-		return ptvm_fail(error, PTVM_NOT_FOUND, "no process runs a machine called '%s'",
+	return found ? 0
+		     : ptvm_fail(error, PTVM_NOT_FOUND, "no process runs a machine called '%s'",
 				 name);
-	return 0;
-}
-
-int vm_process_find(const struct roots *roots, const char *name, struct vm_process *ret,
-		    struct ptvm_error *error)
-{
-	DIR *directory = opendir(roots->proc);
-	int r;
-
-	memset(ret, 0, sizeof(*ret));
-	if (!directory)
-		return ptvm_fail_errno(error, "%s", roots->proc);
-	r = find(roots, directory, name, ret, error);
-	(void)closedir(directory);
-	return r;
 }
