@@ -11,8 +11,10 @@
 #include <cmocka.h>
 
 #include "decode/base/vec.h"
+#include "decode/machine_parts.h"
 #include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
+#include "tests/flow_bench.h"
 
 /* The base of the kernel's addresses; tests add the last digits. */
 #define KERNEL UINT64_C(0xffffffff81000000)
@@ -167,6 +169,23 @@ static void as_many_branches_print_as_asked_for(void **state)
 	bench_free(bench);
 }
 
+static void branches_have_the_files_of_both_sides(void **state)
+{
+	const struct itrace last = { .last_branches = 1 };
+	const struct branch_entry exit = { .from = KERNEL, .to = KERNEL, .from_guest = true };
+	struct bench *bench = bench_new(FIELD_BRSTACK | FIELD_DSO, last);
+
+	bench->machines.one_for_all = false;
+	assert_true(bench_guest_new(&bench->machines));
+	bench->machines.host->kernel_name = "[host]";
+	bench->machines.guests[0]->kernel_name = "[guest]";
+	assert_true(bench_add_function(bench->machines.host, KERNEL));
+	assert_true(bench_add_function(bench->machines.guests[0], KERNEL));
+	print_origin_branch(&bench->printer, &exit, 0);
+	prints(bench, 0x1000, " 0xffffffff81000000([guest])/0xffffffff81000000([host])/-/-/-/0/ ");
+	bench_free(bench);
+}
+
 static void a_gap_makes_an_end_of_both(void **state)
 {
 	struct bench *bench = bench_new(FIELD_IP | FIELD_BRSTACK,
@@ -258,6 +277,7 @@ int main(void)
 		cmocka_unit_test(host_and_guest_have_calls_of_their_own),
 		cmocka_unit_test(a_name_above_calls_is_not_aligned),
 		cmocka_unit_test(as_many_branches_print_as_asked_for),
+		cmocka_unit_test(branches_have_the_files_of_both_sides),
 		cmocka_unit_test(a_gap_makes_an_end_of_both),
 		cmocka_unit_test(what_led_to_samples_lies_among_the_lines),
 		cmocka_unit_test(it_does_not_grow_without_end),
