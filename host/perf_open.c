@@ -59,7 +59,7 @@ static void make_tasks(const struct perf_choice *choice, struct perf_event_attr 
 static void make_point(const struct perf_choice *choice, struct perf_event_attr *attr)
 {
 	attr->type = PERF_TYPE_TRACEPOINT;
-	attr->config = choice->point;
+	attr->config = choice->tracepoint;
 	attr->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
 	attr->disabled = 1;
 	attr->inherit = choice->inherit;
@@ -91,7 +91,7 @@ void perf_attr_make(enum perf_kind kind, const struct perf_choice *choice,
 	switch (kind) {
 	case PERF_TRACE: make_trace(choice, ret); break;
 	case PERF_TASKS: make_tasks(choice, ret); break;
-	case PERF_POINT: make_point(choice, ret); break;
+	case PERF_TRACEPOINT: make_point(choice, ret); break;
 	case PERF_SAMPLES: make_samples(choice, ret); break;
 	case PERF_SWITCHES:
 		make_dummy(ret);
@@ -126,7 +126,7 @@ static const char *kind_text(enum perf_kind kind)
 		[PERF_SWITCHES] = "context switches",
 		[PERF_TEXT_POKES] = "changes of kernel code",
 		[PERF_TASKS] = "maps and threads",
-		[PERF_POINT] = "a tracepoint",
+		[PERF_TRACEPOINT] = "a tracepoint",
 		[PERF_SAMPLES] = "samples of trace",
 	};
 

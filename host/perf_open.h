@@ -14,7 +14,7 @@ enum perf_kind {
 	PERF_SWITCHES,   /* which thread is on the CPU; on all CPUs */
 	PERF_TEXT_POKES, /* the kernel patching itself, and its symbols; on all CPUs */
 	PERF_TASKS,      /* maps, names, threads that come and go */
-	PERF_POINT,      /* a tracepoint */
+	PERF_TRACEPOINT, /* a tracepoint */
 	PERF_SAMPLES,    /* a clock that goes while a thread runs: each tick carries trace */
 };
 
@@ -24,9 +24,9 @@ struct perf_choice {
 	uint64_t pt_config;     /* options of the trace, as bits */
 	uint32_t aux_watermark; /* bytes after which the trace is handed out; 0: half of the ring */
 	bool no_user, no_kernel;
-	bool inherit;   /* threads that are made later are traced, too; not in per-thread mode */
-	bool has_lost;  /* from perf_lost_is_known() */
-	uint64_t point; /* number of the tracepoint, of PERF_POINT */
+	bool inherit;  /* threads that are made later are traced, too; not in per-thread mode */
+	bool has_lost; /* from perf_lost_is_known() */
+	uint64_t tracepoint;      /* number of the tracepoint, of PERF_TRACEPOINT */
 	uint32_t aux_sample_size; /* bytes of trace in each sample of a POINT or SAMPLES; 0: none */
 };
 

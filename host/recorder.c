@@ -69,8 +69,8 @@ static int create_file(struct recorder *recorder, struct ptvm_error *error)
 
 	if (!recorder->plan.choice.is_per_thread)
 		spare *= recorder->plan.choice.cpu_count;
-	r = recording_events_make(&recorder->tracer, recorder->plan.event_name, kvm_point_names,
-				  spare, own);
+	r = recording_events_make(&recorder->tracer, recorder->plan.event_name,
+				  kvm_tracepoint_names, spare, own);
 	if (!r)
 		r = describe_guests(recorder);
 	if (r)

@@ -5,11 +5,11 @@
 #include <string.h>
 
 static const char *name_of(const struct tracer_event *event, const char *trace_name,
-			   const char *const *point_names)
+			   const char *const *tracepoint_names)
 {
 	switch (event->kind) {
 	case PERF_TRACE: return trace_name;
-	case PERF_POINT: return point_names[event->point];
+	case PERF_TRACEPOINT: return tracepoint_names[event->tracepoint];
 	case PERF_SAMPLES: return "cpu-clock";
 	default: return "dummy:u";
 	}
@@ -20,8 +20,8 @@ size_t recording_events_find(const struct recording_events *events,
 {
 	size_t i = 0;
 
-	while (i < events->count &&
-	       (events->keys[i].kind != event->kind || events->keys[i].point != event->point))
+	while (i < events->count && (events->keys[i].kind != event->kind ||
+				     events->keys[i].tracepoint != event->tracepoint))
 		i++;
 	return i;
 }
@@ -32,9 +32,9 @@ static void describe(const struct tracer *tracer, const struct tracer_event *eve
 	const size_t i = events->count;
 
 	assert(i < RECORDING_MAX_EVENTS);
-	tracer_attr_make(tracer->choice, event->kind, event->point, &events->attrs[i]);
+	tracer_attr_make(tracer->choice, event->kind, event->tracepoint, &events->attrs[i]);
 	events->keys[i].kind = event->kind;
-	events->keys[i].point = event->point;
+	events->keys[i].tracepoint = event->tracepoint;
 	events->items[i].attr = &events->attrs[i];
 	events->count++;
 }
@@ -53,7 +53,7 @@ int recording_events_add_id(struct recording_events *events, size_t number, uint
 }
 
 int recording_events_make(const struct tracer *tracer, const char *trace_name,
-			  const char *const *point_names, size_t spare,
+			  const char *const *tracepoint_names, size_t spare,
 			  struct recording_events *ret)
 {
 	memset(ret, 0, sizeof(*ret));
@@ -66,7 +66,7 @@ int recording_events_make(const struct tracer *tracer, const char *trace_name,
 
 			if (at == ret->count)
 				describe(tracer, event, ret);
-			ret->items[at].name = name_of(event, trace_name, point_names);
+			ret->items[at].name = name_of(event, trace_name, tracepoint_names);
 			ret->items[at].id_spare = spare;
 			if (recording_events_add_id(ret, at, event->id))
 				return -PTVM_NO_MEMORY;

@@ -17,7 +17,7 @@ struct recording_events {
 	struct perf_event_attr attrs[RECORDING_MAX_EVENTS];
 	struct {
 		enum perf_kind kind;
-		size_t point;
+		size_t tracepoint;
 	} keys[RECORDING_MAX_EVENTS];
 	size_t count;
 };
@@ -26,13 +26,13 @@ struct recording_events {
  * Describe what is open.
  *
  * @trace_name   of the event of the trace; borrowed
- * @point_names  of the tracepoints; borrowed
+ * @tracepoint_names  of the tracepoints; borrowed
  * @spare        how many more ids of each there may come to be
  *
  * Returns 0 or -PTVM_NO_MEMORY; release with recording_events_free(), in any case.
  */
 int recording_events_make(const struct tracer *tracer, const char *trace_name,
-			  const char *const *point_names, size_t spare,
+			  const char *const *tracepoint_names, size_t spare,
 			  struct recording_events *ret);
 
 /** The number of the event that `event` is one of; `count` where there is none. */

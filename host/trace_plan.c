@@ -141,7 +141,7 @@ static void choose_targets(const struct record_options *options,
 	choice->other_count = targets->other_cpus.count;
 	choice->is_overwrite = options->is_snapshot || options->aux_sample_size;
 	choice->perf.aux_sample_size = options->aux_sample_size;
-	choice->sample_point = KVM_POINT_EXIT;
+	choice->sample_tracepoint = KVM_TRACEPOINT_EXIT;
 	choice->is_per_thread = options->is_per_thread;
 	/* Threads that are made later are traced, too. Whole CPUs have them anyway; rings of
 	 * threads cannot be inherited. */
@@ -161,13 +161,13 @@ int trace_plan_make(const struct roots *roots, const struct perf_kernel *kernel,
 	if (!r)
 		r = choose_filter(roots, options, ret, error);
 	if (!r && options->has_kvm_events)
-		r = kvm_points_read(roots, ret->points, error);
+		r = kvm_tracepoints_read(roots, ret->tracepoints, error);
 	if (r)
 		return r;
 	choose_sizes(roots, kernel, options, ret);
 	choose_targets(options, targets, &ret->choice);
 	ret->choice.perf.has_lost = perf_lost_is_known(kernel);
-	ret->choice.points = ret->points;
-	ret->choice.point_count = options->has_kvm_events ? KVM_POINT_COUNT : 0;
+	ret->choice.tracepoints = ret->tracepoints;
+	ret->choice.tracepoint_count = options->has_kvm_events ? KVM_TRACEPOINT_COUNT : 0;
 	return 0;
 }

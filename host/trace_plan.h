@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "decode/base/error.h"
-#include "host/kvm_points.h"
+#include "host/kvm_tracepoints.h"
 #include "host/pt_pmu.h"
 #include "host/tracer.h"
 
@@ -17,7 +17,7 @@ struct trace_plan {
 	struct pt_pmu pmu;
 	char event_name[256]; /* with its options, for the recording */
 	char filter[512];
-	uint64_t points[KVM_POINT_COUNT];
+	uint64_t tracepoints[KVM_TRACEPOINT_COUNT];
 	uint64_t snapshot_size; /* bytes */
 	struct tracer_choice choice;
 };

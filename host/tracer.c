@@ -23,7 +23,7 @@ static uint64_t now(void)
 struct place {
 	pid_t tid;
 	int cpu;
-	size_t point;
+	size_t tracepoint;
 };
 
 static int set_up_event(const struct tracer *tracer, struct tracer_event *event,
@@ -37,14 +37,14 @@ static int set_up_event(const struct tracer *tracer, struct tracer_event *event,
 	return r;
 }
 
-void tracer_attr_make(const struct tracer_choice *choice, enum perf_kind kind, size_t point,
+void tracer_attr_make(const struct tracer_choice *choice, enum perf_kind kind, size_t tracepoint,
 		      struct perf_event_attr *ret)
 {
 	struct perf_choice perf = choice->perf;
 
-	if (kind == PERF_POINT)
-		perf.point = choice->points[point];
-	if (kind == PERF_POINT && point != choice->sample_point)
+	if (kind == PERF_TRACEPOINT)
+		perf.tracepoint = choice->tracepoints[tracepoint];
+	if (kind == PERF_TRACEPOINT && tracepoint != choice->sample_tracepoint)
 		perf.aux_sample_size = 0;
 	perf_attr_make(kind, &perf, ret);
 }
@@ -62,13 +62,13 @@ static int trace_fd(const struct tracer_ring *ring, pid_t tid)
 static int open_event(struct tracer *tracer, struct tracer_ring *ring, enum perf_kind kind,
 		      struct place place, struct ptvm_error *error)
 {
-	struct tracer_event event = { kind, place.point, 0, ANY, place.cpu, place.tid };
+	struct tracer_event event = { kind, place.tracepoint, 0, ANY, place.cpu, place.tid };
 	struct perf_place at = { place.tid, place.cpu, ANY };
 	struct ptvm_error why = { 0 };
 	struct perf_event_attr attr;
 	int r;
 
-	tracer_attr_make(tracer->choice, kind, place.point, &attr);
+	tracer_attr_make(tracer->choice, kind, place.tracepoint, &attr);
 	if (attr.aux_sample_size)
 		at.group_fd = trace_fd(ring, place.tid);
 	event.fd = perf_open(tracer->kernel, kind, &attr, &at, &why);
@@ -120,10 +120,10 @@ static int open_beside(struct tracer *tracer, struct tracer_ring *ring, pid_t ti
 	struct place place = { tid, ring->cpu, 0 };
 	int r = open_event(tracer, ring, PERF_TASKS, place, error);
 
-	if (!r && tracer->choice->perf.aux_sample_size && !tracer->choice->point_count)
+	if (!r && tracer->choice->perf.aux_sample_size && !tracer->choice->tracepoint_count)
 		r = open_event(tracer, ring, PERF_SAMPLES, place, error);
-	for (; place.point < tracer->choice->point_count && !r; place.point++)
-		r = open_event(tracer, ring, PERF_POINT, place, error);
+	for (; place.tracepoint < tracer->choice->tracepoint_count && !r; place.tracepoint++)
+		r = open_event(tracer, ring, PERF_TRACEPOINT, place, error);
 	return r;
 }
 
@@ -204,7 +204,7 @@ int tracer_open(struct tracer *tracer, const struct perf_kernel *kernel,
 
 static bool is_switched(const struct tracer_event *event)
 {
-	return event->kind == PERF_TRACE || event->kind == PERF_POINT ||
+	return event->kind == PERF_TRACE || event->kind == PERF_TRACEPOINT ||
 	       event->kind == PERF_SAMPLES;
 }
 

@@ -22,7 +22,7 @@ struct trace_loss;
 /** An event that is open, as the index of ids wants it. */
 struct tracer_event {
 	enum perf_kind kind;
-	size_t point; /* which one, of PERF_POINT */
+	size_t tracepoint; /* which one, of PERF_TRACEPOINT */
 	uint64_t id;
 	int fd, cpu; /* -1: any */
 	pid_t tid;   /* -1: any */
@@ -36,9 +36,9 @@ struct tracer_choice {
 	size_t cpu_count;
 	const int *other_cpus; /* where nothing is traced, but the kernel may change itself */
 	size_t other_count;
-	const uint64_t *points; /* tracepoints that threads pass, by the numbers of tracefs */
-	size_t point_count;
-	size_t sample_point;              /* that whose samples carry trace, where any do */
+	const uint64_t *tracepoints; /* tracepoints that threads pass, by the numbers of tracefs */
+	size_t tracepoint_count;
+	size_t sample_tracepoint;         /* that whose samples carry trace, where any do */
 	const char *filter;               /* of addresses, in the kernel's words; NULL: none */
 	uint64_t record_pages, aux_pages; /* of each ring */
 	bool is_overwrite; /* rings keep the newest trace, for snapshots or samples */
@@ -70,8 +70,8 @@ struct tracer {
 	} rings; /* the number of a ring is that of its queue in the recording */
 };
 
-/** Describe an event; `point` is the number of a tracepoint among the choice's. */
-void tracer_attr_make(const struct tracer_choice *choice, enum perf_kind kind, size_t point,
+/** Describe an event; `tracepoint` is the number of a tracepoint among the choice's. */
+void tracer_attr_make(const struct tracer_choice *choice, enum perf_kind kind, size_t tracepoint,
 		      struct perf_event_attr *ret);
 
 /**

@@ -94,7 +94,9 @@ static void each_dummy_asks_for_its_records(void **state)
 
 static void samples_ask_for_trace(void **state)
 {
-	const struct perf_choice choice = { .aux_sample_size = 8192, .inherit = true, .point = 77 };
+	const struct perf_choice choice = { .aux_sample_size = 8192,
+					    .inherit = true,
+					    .tracepoint = 77 };
 	struct perf_event_attr attr;
 
 	perf_attr_make(PERF_SAMPLES, &choice, &attr);
@@ -104,7 +106,7 @@ static void samples_ask_for_trace(void **state)
 	assert_int_equal(attr.sample_type, 0x10187 | PERF_SAMPLE_AUX);
 	assert_int_equal(attr.aux_sample_size, 8192);
 	assert_true(attr.disabled && attr.inherit);
-	perf_attr_make(PERF_POINT, &choice, &attr);
+	perf_attr_make(PERF_TRACEPOINT, &choice, &attr);
 	assert_int_equal(attr.config, 77);
 	assert_int_equal(attr.sample_type, 0x10587 | PERF_SAMPLE_AUX);
 	assert_true(attr.disabled && attr.inherit);

@@ -10,22 +10,22 @@
 
 enum { TRACEPOINT = 2 };
 
-static const char *const point_names[] = { "kvm:one", "kvm:two" };
-static const uint64_t points[] = { 115, 103 };
+static const char *const tracepoint_names[] = { "kvm:one", "kvm:two" };
+static const uint64_t tracepoints[] = { 115, 103 };
 static const struct tracer_choice choice = {
 	.perf = { .pt_type = 8, .pt_config = 0x123 },
-	.points = points,
-	.point_count = 2,
+	.tracepoints = tracepoints,
+	.tracepoint_count = 2,
 };
 
 /* Two rings; each has a trace, maps, and of the tracepoints the second. */
 static struct tracer_event events[2][3] = {
 	{ { PERF_TRACE, 0, 10, 3, 0, 7 },
 	  { PERF_TASKS, 0, 11, 4, 0, 7 },
-	  { PERF_POINT, 1, 12, 5, 0, 7 } },
+	  { PERF_TRACEPOINT, 1, 12, 5, 0, 7 } },
 	{ { PERF_TRACE, 0, 20, 6, 1, 7 },
 	  { PERF_TASKS, 0, 21, 7, 1, 7 },
-	  { PERF_POINT, 1, 22, 8, 1, 7 } },
+	  { PERF_TRACEPOINT, 1, 22, 8, 1, 7 } },
 };
 static struct tracer_ring rings[2] = {
 	{ .events = { events[0], 3, 3 } },
@@ -36,7 +36,7 @@ static struct recording_events made;
 
 static int set_up(void **state)
 {
-	return recording_events_make(&tracer, "intel_pt//k", point_names, 5, &made);
+	return recording_events_make(&tracer, "intel_pt//k", tracepoint_names, 5, &made);
 }
 
 static int tear_down(void **state)
@@ -73,7 +73,7 @@ static void attrs_are_what_was_asked_of_the_kernel(void **state)
 
 static void an_event_is_found_by_what_it_is(void **state)
 {
-	const struct tracer_event other = { PERF_POINT, 0, 99, 9, 0, 7 };
+	const struct tracer_event other = { PERF_TRACEPOINT, 0, 99, 9, 0, 7 };
 
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(recording_events_find(&made, &events[1][i]), i);

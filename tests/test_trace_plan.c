@@ -86,7 +86,7 @@ static void the_kernel_is_traced_with_cycles_by_default(void **state)
 	assert_int_equal(record_bytes(), 512 << 10);
 	assert_int_equal(aux_bytes(), 16 << 20);
 	assert_int_equal(choice->perf.aux_watermark, 4 << 20);
-	assert_int_equal(choice->point_count, 0);
+	assert_int_equal(choice->tracepoint_count, 0);
 	assert_null(choice->filter);
 	assert_ptr_equal(choice->tids, &bench.targets.tids);
 }
@@ -179,8 +179,8 @@ static void tracepoints_need_tracefs(void **state)
 	for (int i = 0; i < 3; i++)
 		fake_tree_file(&bench.tree, "7\n", "sys/kernel/tracing/events/kvm/%s/id", names[i]);
 	assert_int_equal(plan(), 0);
-	assert_int_equal(bench.plan.choice.point_count, 3);
-	assert_int_equal(bench.plan.choice.points[2], 7);
+	assert_int_equal(bench.plan.choice.tracepoint_count, 3);
+	assert_int_equal(bench.plan.choice.tracepoints[2], 7);
 }
 
 static void heirs_are_traced_where_there_can_be_any(void **state)

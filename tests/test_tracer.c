@@ -184,7 +184,7 @@ static void each_cpu_has_all_events_in_one_ring(void **state)
 static void samples_carry_the_trace_of_their_thread(void **state)
 {
 	static const pid_t tids[] = { 11, 12 };
-	static const uint64_t points[] = { 701, 702 };
+	static const uint64_t tracepoints[] = { 701, 702 };
 	struct bench *bench = *state;
 	struct tracer_event *events;
 
@@ -200,9 +200,9 @@ static void samples_carry_the_trace_of_their_thread(void **state)
 	tracer_close(&bench->tracer);
 	bench->choice = (struct tracer_choice){ .perf.aux_sample_size = 4096,
 						.is_overwrite = true,
-						.points = points,
-						.point_count = 2,
-						.sample_point = 1 };
+						.tracepoints = tracepoints,
+						.tracepoint_count = 2,
+						.sample_tracepoint = 1 };
 	assert_int_equal(open_tracer(bench, tids + 1, 1, NULL), 0);
 	events = bench->tracer.rings.items[0].events.items;
 	assert_int_equal(bench->tracer.rings.items[0].events.count, 6);

@@ -1,4 +1,4 @@
-#include "host/kvm_points.h"
+#include "host/kvm_tracepoints.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "tests/fake_tree.h"
 
-static uint64_t ids[KVM_POINT_COUNT];
+static uint64_t ids[KVM_TRACEPOINT_COUNT];
 
 static int set_up(void **state)
 {
@@ -33,7 +33,7 @@ static void they_are_found_in_either_place(void **state)
 	const struct fake_tree *tree = *state;
 
 	fake_tree_file(tree, "83\n", "debugfs/tracing/events/kvm/kvm_write_tsc_offset/id");
-	assert_int_equal(kvm_points_read(&tree->roots, ids, NULL), 0);
+	assert_int_equal(kvm_tracepoints_read(&tree->roots, ids, NULL), 0);
 	assert_int_equal(ids[0], 115);
 	assert_int_equal(ids[1], 103);
 	assert_int_equal(ids[2], 83);
@@ -44,14 +44,14 @@ static void one_that_is_not_there_is_told(void **state)
 	const struct fake_tree *tree = *state;
 	struct ptvm_error error = { 0 };
 
-	assert_int_equal(kvm_points_read(&tree->roots, ids, &error), -PTVM_NOT_FOUND);
+	assert_int_equal(kvm_tracepoints_read(&tree->roots, ids, &error), -PTVM_NOT_FOUND);
 	assert_string_equal(error.message,
 			    "no tracepoint kvm:kvm_write_tsc_offset: load kvm_intel, mount tracefs "
 			    "on /sys/kernel/tracing, and run as root");
 	fake_tree_file(tree, "-3\n", "sys/kernel/tracing/events/kvm/kvm_write_tsc_offset/id");
-	assert_int_equal(kvm_points_read(&tree->roots, ids, NULL), -PTVM_NOT_FOUND);
+	assert_int_equal(kvm_tracepoints_read(&tree->roots, ids, NULL), -PTVM_NOT_FOUND);
 	fake_tree_file(tree, "x\n", "sys/kernel/tracing/events/kvm/kvm_write_tsc_offset/id");
-	assert_int_equal(kvm_points_read(&tree->roots, ids, NULL), -PTVM_NOT_FOUND);
+	assert_int_equal(kvm_tracepoints_read(&tree->roots, ids, NULL), -PTVM_NOT_FOUND);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -1,10 +1,10 @@
-#include "host/kvm_points.h"
+#include "host/kvm_tracepoints.h"
 
 #include <string.h>
 
 #include "host/kernel_file.h"
 
-const char *const kvm_point_names[KVM_POINT_COUNT] = {
+const char *const kvm_tracepoint_names[KVM_TRACEPOINT_COUNT] = {
 	"kvm:kvm_entry",
 	"kvm:kvm_exit",
 	"kvm:kvm_write_tsc_offset",
@@ -17,17 +17,17 @@ static int read_id(const struct roots *roots, const char *name, int64_t *ret)
 	return kernel_file_number(ret, "%s/tracing/events/kvm/%s/id", roots->debugfs, name);
 }
 
-int kvm_points_read(const struct roots *roots, uint64_t ids[KVM_POINT_COUNT],
-		    struct ptvm_error *error)
+int kvm_tracepoints_read(const struct roots *roots, uint64_t ids[KVM_TRACEPOINT_COUNT],
+			 struct ptvm_error *error)
 {
 	int64_t id;
 
-	for (size_t i = 0; i < KVM_POINT_COUNT; i++) {
-		if (read_id(roots, strchr(kvm_point_names[i], ':') + 1, &id) || id < 0)
+	for (size_t i = 0; i < KVM_TRACEPOINT_COUNT; i++) {
+		if (read_id(roots, strchr(kvm_tracepoint_names[i], ':') + 1, &id) || id < 0)
 			return ptvm_fail(error, PTVM_NOT_FOUND,
 					 "no tracepoint %s: load kvm_intel, mount tracefs on "
 					 "/sys/kernel/tracing, and run as root",
-					 kvm_point_names[i]);
+					 kvm_tracepoint_names[i]);
 		ids[i] = (uint64_t)id;
 	}
 	return 0;

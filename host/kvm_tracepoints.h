@@ -7,14 +7,14 @@
 #include "decode/base/error.h"
 #include "host/roots.h"
 
-enum { KVM_POINT_EXIT = 1, KVM_POINT_COUNT = 3 };
+enum { KVM_TRACEPOINT_EXIT = 1, KVM_TRACEPOINT_COUNT = 3 };
 
 /** Their names, as "kvm:kvm_entry". */
-extern const char *const kvm_point_names[KVM_POINT_COUNT];
+extern const char *const kvm_tracepoint_names[KVM_TRACEPOINT_COUNT];
 
 /**
  * Look up the numbers that perf_event_open() knows them by, in tracefs.
  * Returns 0, or -PTVM_NOT_FOUND: it is not mounted, not readable, or KVM is not loaded.
  */
-int kvm_points_read(const struct roots *roots, uint64_t ids[KVM_POINT_COUNT],
-		    struct ptvm_error *error);
+int kvm_tracepoints_read(const struct roots *roots, uint64_t ids[KVM_TRACEPOINT_COUNT],
+			 struct ptvm_error *error);
