@@ -240,6 +240,21 @@ static void what_led_to_samples_lies_among_the_lines(void **state)
 	bench_free(bench);
 }
 
+static void the_trace_of_a_thread_goes_with_its_own_samples(void **state)
+{
+	struct bench *bench = bench_new(FIELD_IP, (struct itrace){ .samples = { .calls = 4 } });
+
+	bench->queue.cpu = -1;
+	add_sample(bench, 10, CPU, KERNEL);
+	bench->records[0].tid = TID + 1;
+	add_sample(bench, 20, CPU + 1, KERNEL);
+	called(bench, 0x1000);
+	print_origin_of_samples(&bench->printer, 39);
+	assert_int_equal(bench->printer.runs.count, 1);
+	assert_int_equal(bench->printer.runs.items[0].time_ns, 20);
+	bench_free(bench);
+}
+
 /* A long gap in the trace may hold many samples, whose text must not pile up. */
 static void it_does_not_grow_without_end(void **state)
 {
@@ -280,6 +295,7 @@ int main(void)
 		cmocka_unit_test(branches_have_the_files_of_both_sides),
 		cmocka_unit_test(a_gap_makes_an_end_of_both),
 		cmocka_unit_test(what_led_to_samples_lies_among_the_lines),
+		cmocka_unit_test(the_trace_of_a_thread_goes_with_its_own_samples),
 		cmocka_unit_test(it_does_not_grow_without_end),
 		cmocka_unit_test(without_times_nothing_is_told_of_samples),
 	};
