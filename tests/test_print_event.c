@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "decode/print_branch.h"
+#include "decode/sample_flags.h"
 #include "tests/print_bench.h"
 
 /* One gap or packet at a time; their lines among others are in test_printer.c. */
@@ -139,7 +141,7 @@ static void an_event_has_the_fields_of_other_lines(void **state)
 static void a_packet_without_an_address_is_the_next_threads(void **state)
 {
 	static const struct switch_entry next = { .time = 10, .settled = 20, .pid = 7, .tid = 99 };
-	struct print_bench *bench = print_bench_new(FIELD_TID | FIELD_FLAGS, "p");
+	struct print_bench *bench = print_bench_new(FIELD_TID | FIELD_FLAGS, "pb");
 
 	bench->printer.where.pid = -1;
 	bench->printer.where.switches = &next;
@@ -147,10 +149,13 @@ static void a_packet_without_an_address_is_the_next_threads(void **state)
 	bench->printer.time_ns = bench->printer.told_ns = 15;
 	event(bench, PT_CBR, 0, 1);
 	assert_int_equal(bench->printer.tid, -1);
+	print_branch_from(&bench->printer, 0x1000, SAMPLE_BRANCH); /* is of the thread before */
+	print_branch_to(&bench->printer, 0x2000);
 	bench->printer.event.value = 0;
 	print_event(&bench->printer, 1);
 	assert_int_equal(bench->printer.tid, 99);
 	print_bench_expect(bench, "   -1                         \n"
+				  "   -1   jmp                   \n"
 				  "   99                         \n");
 	print_bench_free(bench);
 }
