@@ -45,7 +45,6 @@ static void stitch(const struct aux_queue *queue, const struct aux_span *span, u
 	}
 	ret->end = ret->stitch + used;
 	ret->lost_after = span < end && span->lost_before && ret->limit == ret->end;
-	ret->last = span == end && ret->limit == ret->end;
 }
 
 void pt_window_at(const struct aux_queue *queue, uint64_t position, struct pt_window *ret)

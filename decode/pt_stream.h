@@ -17,9 +17,8 @@ enum { PT_WINDOW_SLACK = 16 };
 struct pt_window {
 	const uint8_t *data, *limit, *end;
 	uint64_t position; /* of data in the stream */
-	/* What follows limit when it is where the next packet begins or would begin: */
-	bool last;       /* nothing, the queue ends */
-	bool lost_after; /* a loss of data: what follows belongs to another stretch */
+	bool last;         /* it is empty: the queue ends */
+	bool lost_after;   /* behind limit data was lost: what follows is another stretch */
 	uint8_t stitch[4 * PT_WINDOW_SLACK];
 };
 
