@@ -344,11 +344,31 @@ static bool is_detail(const struct pt_packet *packet)
 	}
 }
 
+/* Is it an IP packet that nobody can decompress? The first one behind a loss that has a whole IP
+ * ends that, or a PSB. */
+static bool is_indefinite(struct pt_flow *flow, const struct pt_packet *packet)
+{
+	enum { SIGN_EXTENDED = 3, WHOLE = 6 }; /* IPBytes (SDM "IP Compression") */
+
+	switch (packet->kind) {
+	case PT_TIP:
+	case PT_TIP_PGE:
+	case PT_TIP_PGD:
+	case PT_FUP:
+		flow->lacks_ip = packet->count != SIGN_EXTENDED && packet->count != WHOLE;
+		return flow->lacks_ip;
+	case PT_PSB: flow->lacks_ip = false; return false;
+	default: return false;
+	}
+}
+
 static void take_packet(struct flow_run *run, const struct pt_packet *packet)
 {
 	struct pt_flow *flow = run->flow;
 
 	if (flow->quick > 1 && is_detail(packet))
+		return;
+	if (flow->lacks_ip && is_indefinite(flow, packet))
 		return;
 	switch (packet->kind) {
 	case PT_TNT:

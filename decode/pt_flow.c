@@ -50,6 +50,7 @@ void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
 	flow->told_time = UINT64_MAX;
 	flow->gaps_only = gaps_only;
 	flow->state = FLOW_LOST;
+	flow->lacks_ip = segment->lost;
 	pt_cursor_init(&flow->cursor, segment->queue, config, segment->from);
 	flow_patch_init(flow);
 }

@@ -178,6 +178,7 @@ struct pt_flow {
 	bool fup_is_plain; /* the next FUP belongs to an event that does not change the flow */
 	bool aborting;     /* the next FUP belongs to the abort of a transaction */
 	bool overflowed;   /* between OVF and the packet that says where */
+	bool lacks_ip;     /* behind a loss the last IP is not known; only while FLOW_LOST */
 	uint64_t returns[RETURN_STACK];
 	uint32_t return_top, return_count;
 	uint64_t near;    /* position of a disagreement that the flow was taken back from */
