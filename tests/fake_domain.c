@@ -96,8 +96,9 @@ int domain_monitor_ask(struct domain_link *link, const char *uuid, const char *c
 		       char **ret_reply, struct ptvm_error *error)
 {
 	check_asker(link, uuid);
-	return answer(strcmp(command, "info registers -a") ? fake_libvirt.memory_tree
-							   : fake_libvirt.registers,
+	return answer(!strcmp(command, "info registers -a") ? fake_libvirt.registers
+		      : !strncmp(command, "gpa2hva ", 8)    ? fake_libvirt.address
+							    : fake_libvirt.memory_tree,
 		      ret_reply, "QEMU's monitor", error);
 }
 

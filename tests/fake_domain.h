@@ -20,6 +20,7 @@ struct fake_libvirt {
 	struct fake_agent *agent;    /* who answers the rest */
 	const char *registers;       /* replies of the monitor; NULL: it does not answer */
 	const char *memory_tree;     /* to "info mtree -f" */
+	const char *address;         /* to "gpa2hva" */
 	struct guest_memory *memory; /* what is read of the guest's */
 
 	/* What it was asked for. */
