@@ -26,6 +26,27 @@ static void commands_count_where_they_are_enabled(void **state)
 	assert_false(info.can_run);
 }
 
+static void files_need_every_command(void **state)
+{
+	static const char *const names[] = { "open", "read", "seek", "close" };
+
+	for (size_t without = 0; without <= 4; without++) {
+		char reply[400] = "{\"return\":{\"supported_commands\":[";
+		struct agent_info info;
+
+		for (size_t i = 0; i < 4; i++) {
+			size_t used = strlen(reply);
+
+			(void)snprintf(reply + used, sizeof(reply) - used,
+				       "%s{\"name\":\"guest-file-%s\",\"enabled\":%s}",
+				       i ? "," : "", names[i], i == without ? "false" : "true");
+		}
+		(void)strcat(reply, "]}}");
+		assert_int_equal(agent_info_read(reply, &info, NULL), 0);
+		assert_int_equal(info.can_read_files, without == 4);
+	}
+}
+
 static void a_long_version_is_cut(void **state)
 {
 	char reply[300];
@@ -145,6 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(commands_count_where_they_are_enabled),
+		cmocka_unit_test(files_need_every_command),
 		cmocka_unit_test(a_long_version_is_cut),
 		cmocka_unit_test(replies_without_sense_are_refused),
 		cmocka_unit_test(entries_of_any_type_are_stepped_over),
