@@ -97,12 +97,15 @@ static int collect(struct perf_data *data, const struct owner *owners)
 {
 	const uint64_t lossy = PERF_AUX_TRUNCATED | PERF_AUX_PARTIAL | PERF_AUX_COLLISION;
 
+	struct record_trail trail = perf_data_trail(data);
+
 	for (size_t i = 0; i < data->records.count; i++) {
 		const struct perf_record *record = &data->records.items[i];
 		int32_t key = data->pt.per_cpu ? record->cpu : record->tid;
 		struct aux_queue *queue;
 		struct perf_aux aux;
 
+		perf_data_step(&trail, record->data, record->size);
 		if (!is_pt_aux(data, record, &aux))
 			continue;
 		queue = find_queue(data, owners, key);

@@ -220,10 +220,15 @@ static int read_first(struct reader *reader, const struct perf_record *record, u
 
 static int read_all_first(struct reader *reader)
 {
+	struct record_trail trail = perf_data_trail(reader->data);
 	int r = 0;
 
-	for (size_t i = 0; i < reader->data->records.count && (!r || r == -PTVM_END); i++)
-		r = read_first(reader, &reader->data->records.items[i], i + 1);
+	for (size_t i = 0; i < reader->data->records.count && (!r || r == -PTVM_END); i++) {
+		const struct perf_record *record = &reader->data->records.items[i];
+
+		perf_data_step(&trail, record->data, record->size);
+		r = read_first(reader, record, i + 1);
+	}
 	return r == -PTVM_END ? 0 : r;
 }
 
@@ -336,6 +341,21 @@ static int finish(struct reader *reader, struct machine *machine)
 	return 0;
 }
 
+static int read_user_maps(struct reader *reader)
+{
+	struct record_trail trail = perf_data_trail(reader->data);
+	int r = 0;
+
+	for (size_t i = 0; i < reader->data->records.count && !r; i++) {
+		const struct perf_record *record = &reader->data->records.items[i];
+
+		perf_data_step(&trail, record->data, record->size);
+		if (record->type == PERF_MMAP || record->type == PERF_MMAP2)
+			r = read_user_map(reader, record, i + 1);
+	}
+	return r;
+}
+
 int machines_read_records(struct machines *machines, const struct perf_data *data)
 {
 	struct reader reader = { .machines = machines, .data = data };
@@ -348,10 +368,8 @@ int machines_read_records(struct machines *machines, const struct perf_data *dat
 		r = read_all_first(&reader);
 	if (!r)
 		r = processes_link(&host->processes);
-	for (size_t i = 0; !r && i < data->records.count; i++)
-		if (data->records.items[i].type == PERF_MMAP ||
-		    data->records.items[i].type == PERF_MMAP2)
-			r = read_user_map(&reader, &data->records.items[i], i + 1);
+	if (!r)
+		r = read_user_maps(&reader);
 	free(reader.build_ids);
 	bpf_programs_free(&reader.programs);
 	if (!r)

@@ -191,7 +191,7 @@ static int add_queue(struct perf_data *data, const struct aux_piece *pieces, siz
 		.room = count,
 		.repeats = calloc(count, sizeof(*queue.repeats)),
 	};
-	struct page_trail trail = perf_data_trail(data);
+	struct page_trail trail = { .mapping = &data->mapping };
 	struct bytes before = { NULL, 0 };
 
 	if (!queue.spans || !queue.repeats) {

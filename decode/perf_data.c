@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#include "decode/aux_pages.h"
 #include "decode/base/search.h"
+#include "decode/base/spool.h"
 #include "decode/base/vec.h"
 #include "decode/perf_auxtrace.h"
 #include "decode/perf_event.h"
@@ -137,17 +137,17 @@ static int list_item(struct perf_data *data, const struct perf_item *item)
 
 	if (!is_listed(item->type))
 		return 0;
-	return vec_push(&data->records, record) ? 0 : -PTVM_NO_MEMORY;
+	return spool_push(&data->records, record) ? 0 : -PTVM_NO_MEMORY;
 }
 
 static int list_all(struct perf_data *data, struct perf_auxtrace *auxtrace, struct perf_walk *walk)
 {
-	struct page_trail trail = perf_data_trail(data);
+	struct record_trail trail = perf_data_trail(data);
 	struct perf_item item;
 	int r;
 
 	while (!(r = perf_walk_next(walk, &item))) {
-		page_trail_step(&trail, item.data);
+		perf_data_step(&trail, item.data, item.size);
 		r = read_item(data, auxtrace, &item);
 		data->bad_records += r == -PTVM_BAD_INPUT;
 		if (r == -PTVM_NO_MEMORY || list_item(data, &item) < 0)
@@ -161,7 +161,8 @@ static int read_records(struct perf_data *data, struct perf_auxtrace *auxtrace)
 	struct perf_walk walk;
 	int r;
 
-	perf_walk_init(&walk, data, &data->arena);
+	data->unpacked.is_spooled = true;
+	perf_walk_init(&walk, data, &data->unpacked);
 	r = list_all(data, auxtrace, &walk);
 	data->truncated = walk.truncated;
 	data->bad_reason = walk.bad_reason;
@@ -211,14 +212,14 @@ static void count_lost(struct perf_data *data, const struct perf_record *record)
 
 static int explain_all(struct perf_data *data, struct perf_auxtrace *auxtrace)
 {
-	struct page_trail trail = perf_data_trail(data);
+	struct record_trail trail = perf_data_trail(data);
 
 	for (size_t i = 0; i < data->records.count; i++) {
 		struct perf_record *record = &data->records.items[i];
 		struct perf_sample sample;
 		int r = perf_data_explain(data, record, &sample);
 
-		page_trail_step(&trail, record->data);
+		perf_data_step(&trail, record->data, record->size);
 		data->bad_records += r < 0;
 		count_lost(data, record);
 		r = perf_auxtrace_add_sample(auxtrace, data, record, sample.aux);
@@ -233,6 +234,7 @@ static int explain_all(struct perf_data *data, struct perf_auxtrace *auxtrace)
 static int name_events(struct perf_data *data)
 {
 	enum { KIND_NAME = 2, TEXT = 16 };
+	struct record_trail trail = perf_data_trail(data);
 
 	for (size_t i = 0; i < data->records.count; i++) {
 		const struct perf_record *record = &data->records.items[i];
@@ -240,6 +242,7 @@ static int name_events(struct perf_data *data)
 		uint64_t kind, id;
 		const char *name;
 
+		perf_data_step(&trail, record->data, record->size);
 		if (record->type != PERF_EVENT_UPDATE || !bytes_read(body, 0, 8, &kind) ||
 		    kind != KIND_NAME || !bytes_read(body, 8, 8, &id) || body.size <= TEXT)
 			continue;
@@ -280,7 +283,7 @@ static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
 		aux_pages_expect(&data->mapping, PAGES_NEARBY);
 	r = explain_all(data, auxtrace);
 	if (!r)
-		r = perf_order(data->records.items, data->records.count);
+		r = perf_order(&data->records);
 	return r < 0 ? r : perf_auxtrace_finish(auxtrace, data);
 }
 
@@ -334,7 +337,7 @@ void perf_data_close(struct perf_data *data)
 		free(data->queues.items[i].repeats);
 	}
 	vec_free(&data->events);
-	vec_free(&data->records);
+	spool_vec_free(&data->records);
 	vec_free(&data->queues);
 	vec_free(&data->build_ids);
 	vec_free(&data->id_index);
@@ -343,12 +346,31 @@ void perf_data_close(struct perf_data *data)
 	vec_free(&data->aux_index);
 	perf_file_close(data);
 	arena_free(&data->arena);
+	arena_free(&data->unpacked);
 	*data = (struct perf_data){ 0 };
 }
 
-struct page_trail perf_data_trail(const struct perf_data *data)
+struct record_trail perf_data_trail(const struct perf_data *data)
 {
-	return (struct page_trail){ .mapping = &data->mapping };
+	return (struct record_trail){ .data = data, .file = { .mapping = &data->mapping } };
+}
+
+void perf_data_rest(const struct perf_data *data)
+{
+	spool_vec_rest(&data->records);
+	arena_rest(&data->unpacked);
+}
+
+void perf_data_step(struct record_trail *trail, const uint8_t *record, size_t size)
+{
+	enum { AT_ONCE = 4 << 20 }; /* bytes */
+
+	page_trail_step(&trail->file, record);
+	trail->held += sizeof(struct perf_record) + size;
+	if (trail->held < AT_ONCE)
+		return;
+	trail->held = 0;
+	perf_data_rest(trail->data);
 }
 
 const char *perf_data_place(const struct perf_data *data, uint64_t *offset)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "decode/aux_pages.h"
 #include "decode/aux_queue.h"
 #include "decode/base/arena.h"
 #include "decode/base/bytes.h"
@@ -132,6 +133,12 @@ static inline struct bytes perf_record_body(const struct perf_record *record)
 	return (struct bytes){ record->data + 8, record->size - (size_t)8 };
 }
 
+/** Many records: an array of spool.h. */
+struct perf_records {
+	struct perf_record *items;
+	size_t count, room;
+};
+
 /** A build id that the recording knows of a file. */
 struct perf_build_id {
 	uint16_t cpumode; /* of `misc`, as in perf_record.h */
@@ -158,7 +165,6 @@ struct perf_id_entry {
 	int64_t vcpu;        /* -1 none */
 };
 
-struct page_trail;
 struct perf_sample;
 
 struct perf_data {
@@ -184,11 +190,8 @@ struct perf_data {
 		struct perf_event *items;
 		size_t count, room;
 	} events;
-	size_t id_total; /* ids of all events */
-	struct {
-		struct perf_record *items;
-		size_t count, room;
-	} records; /* sorted by time, stable */
+	size_t id_total;             /* ids of all events */
+	struct perf_records records; /* sorted by time, stable */
 	struct {
 		struct aux_queue *items;
 		size_t count, room;
@@ -224,8 +227,8 @@ struct perf_data {
 	uint64_t left_out_queues; /* because there are too many */
 	uint64_t skipped_bytes;   /* of the data section, because of damage */
 	uint64_t bad_offset;
-	const char *bad_reason; /* the first damage, at bad_offset; NULL when there is none */
-	struct arena arena;
+	const char *bad_reason;       /* the first damage, at bad_offset; NULL when there is none */
+	struct arena arena, unpacked; /* the latter has what compressed records hold */
 };
 
 /**
@@ -254,8 +257,22 @@ int perf_data_explain(const struct perf_data *data, struct perf_record *record,
  */
 const char *perf_data_place(const struct perf_data *data, uint64_t *offset);
 
-/** For a reader of all records in order, who gives back the pages behind each (aux_pages.h). */
-struct page_trail perf_data_trail(const struct perf_data *data);
+/** Where a reader of all records in order is. */
+struct record_trail {
+	const struct perf_data *data;
+	struct page_trail file;
+	size_t held; /* bytes read since pages of the list and of unpacked records were given back
+		      */
+};
+
+struct record_trail perf_data_trail(const struct perf_data *data);
+
+/** The reader is at a record of so many bytes. What lies behind it is given back, some megabytes at
+ * a time. */
+void perf_data_step(struct record_trail *trail, const uint8_t *record, size_t size);
+
+/** Give back the pages of the list of records, and of those that were unpacked. */
+void perf_data_rest(const struct perf_data *data);
 
 /** The vCPU that a host thread runs, by ID_INDEX; -1 unknown. */
 int64_t perf_data_vcpu(const struct perf_data *data, int32_t tid);

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "decode/base/vec.h"
+#include "decode/base/spool.h"
 #include "decode/perf_event.h"
 #include "decode/perf_order.h"
 #include "decode/perf_sample.h"
@@ -18,11 +18,11 @@ struct dump {
 	bool has_cpu, has_time, has_trailers; /* of any event */
 	/* Records with a time wait here until no earlier one can come. At a FINISHED_ROUND this is
 	 * certain for all up to the last time of the round before (`flush_time`). */
-	struct {
-		struct perf_record *items;
-		size_t count, room;
-	} waiting;
+	struct perf_records waiting;
 	uint64_t last_time, flush_time;
+	struct arena unpacked;
+	struct page_trail trail;
+	size_t held; /* bytes printed since pages of these tables were given back */
 };
 
 enum { COLUMNS = 16 };
@@ -107,7 +107,20 @@ static void print_packets(const struct dump *dump, struct bytes trace)
 	dump->options->print_packets(dump->options->context, trace.data, trace.size);
 }
 
-static void print_record(const struct dump *dump, const struct perf_record *record)
+/* Give pages of what was printed back now and then. */
+static void rest(struct dump *dump, size_t printed)
+{
+	enum { AT_ONCE = 4 << 20 };
+
+	dump->held += sizeof(struct perf_record) + printed;
+	if (dump->held < AT_ONCE)
+		return;
+	dump->held = 0;
+	spool_vec_rest(&dump->waiting);
+	arena_rest(&dump->unpacked);
+}
+
+static void print_record(struct dump *dump, const struct perf_record *record)
 {
 	const struct perf_event *event = event_of(dump, record);
 	struct perf_record copy = *record;
@@ -118,6 +131,7 @@ static void print_record(const struct dump *dump, const struct perf_record *reco
 	(void)fprintf(dump->out, "%#" PRIx64 " [%#x]: PERF_RECORD_%s", shown_offset(dump, record),
 		      record->size, perf_text_name(record->type));
 	perf_text_print(record, event, dump->options->host, dump->out);
+	rest(dump, record->size);
 	if (record->type != PERF_SAMPLE)
 		return;
 	(void)perf_data_explain(dump->data, &copy, &sample);
@@ -130,7 +144,7 @@ static int flush(struct dump *dump, uint64_t limit)
 {
 	size_t done = 0;
 
-	if (perf_order(dump->waiting.items, dump->waiting.count) < 0)
+	if (perf_order(&dump->waiting) < 0)
 		return -PTVM_NO_MEMORY;
 	while (done < dump->waiting.count && dump->waiting.items[done].time <= limit)
 		print_record(dump, &dump->waiting.items[done++]);
@@ -181,7 +195,7 @@ static int dump_item(struct dump *dump, const struct perf_item *item)
 	if (!is_wanted(dump, &record))
 		return 0;
 	if (record.time)
-		return vec_push(&dump->waiting, record) ? 0 : -PTVM_NO_MEMORY;
+		return spool_push(&dump->waiting, record) ? 0 : -PTVM_NO_MEMORY;
 	print_record(dump, &record);
 	if (item->type == PERF_AUXTRACE)
 		print_packets(dump, item->payload);
@@ -197,8 +211,10 @@ static int dump_all(struct dump *dump, struct perf_walk *walk)
 		r = perf_walk_next(walk, &item);
 		if (r == -PTVM_END)
 			return flush(dump, UINT64_MAX);
-		if (!r)
-			r = dump_item(dump, &item);
+		if (r)
+			break;
+		page_trail_step(&dump->trail, item.data);
+		r = dump_item(dump, &item);
 	}
 	return r;
 }
@@ -209,8 +225,9 @@ int perf_dump(const struct perf_data *data, const struct perf_dump_options *opti
 		.data = data,
 		.options = options,
 		.out = out,
+		.unpacked = { .is_spooled = true },
+		.trail = { .mapping = &data->mapping },
 	};
-	struct arena arena = { 0 };
 	struct perf_walk walk;
 	int r;
 
@@ -221,10 +238,10 @@ int perf_dump(const struct perf_data *data, const struct perf_dump_options *opti
 		dump.has_time |= event->sample_type & PERF_SAMPLE_TIME;
 		dump.has_trailers |= event->flags & PERF_FLAG_SAMPLE_ID_ALL;
 	}
-	perf_walk_init(&walk, data, &arena);
+	perf_walk_init(&walk, data, &dump.unpacked);
 	r = dump_all(&dump, &walk);
 	perf_walk_deinit(&walk);
-	arena_free(&arena);
-	vec_free(&dump.waiting);
+	arena_free(&dump.unpacked);
+	spool_vec_free(&dump.waiting);
 	return !r && ferror(out) ? -PTVM_SYSTEM : r;
 }

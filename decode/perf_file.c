@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/spool.h"
 #include "decode/base/vec.h"
 #include "decode/base/write_all.h"
 #include "decode/perf_header.h"
@@ -37,18 +38,6 @@ static int map(int fd, struct perf_data *ret, struct ptvm_error *error)
 	return 0;
 }
 
-static int open_spool(struct ptvm_error *error)
-{
-	const char *directory = getenv("TMPDIR");
-	int fd = open(directory ? directory : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0)
-		fd = memfd_create("ptvm-pipe", MFD_CLOEXEC);
-	return fd < 0 ? ptvm_fail_errno(error, "no temporary file for a pipe") : fd;
-}
-
 /* As many bytes as there are, up to `size`; fewer only at the end. */
 static ssize_t read_all(int fd, uint8_t *bytes, size_t size)
 {
@@ -71,13 +60,13 @@ static ssize_t read_all(int fd, uint8_t *bytes, size_t size)
 static int spool(int from, const char *path, struct ptvm_error *error)
 {
 	enum { STEP = 1 << 20 };
-	_cleanup_close_ int to = open_spool(error);
+	_cleanup_close_ int to = spool_open();
 	_cleanup_free_ uint8_t *buffer = malloc(STEP);
 	bool begun = false;
 	ssize_t got;
 
 	if (to < 0)
-		return to;
+		return ptvm_fail_errno(error, "no temporary file for a pipe");
 	if (!buffer)
 		return -PTVM_NO_MEMORY;
 	while ((got = read_all(from, buffer, STEP)) > 0) {

@@ -10,22 +10,11 @@
 /* Records become 3 to 30 times smaller when they are compressed, and at the least each has a time
  * of its own, which takes some bytes. Data that unpack to far more than that, beyond the first
  * bytes or records, were made to exhaust memory. */
-enum { FREE_BYTES = 64 << 20, MOST_RATIO = 200, FREE_RECORDS = 4 << 20, STEP = 128 << 10 };
+enum { FREE_BYTES = 64 << 20, MOST_RATIO = 200, FREE_RECORDS = 4 << 20 };
 
-static int make_room(struct perf_unpack *unpack)
-{
-	if (unpack->room - unpack->size >= STEP)
-		return 0;
-
-	size_t room = (unpack->room + STEP) * 2;
-	uint8_t *bytes = realloc(unpack->bytes, room);
-
-	if (!bytes)
-		return -PTVM_NO_MEMORY;
-	unpack->bytes = bytes;
-	unpack->room = room;
-	return 0;
-}
+/* What is unpacked before records are handed out is some times the largest record, of which a part
+ * may be kept. Of a step that finds damage nothing is had: it is as small as a block of zstd's. */
+enum { ROOM = 512 << 10, STEP = 128 << 10 };
 
 static bool is_too_much(const struct perf_unpack *unpack)
 {
@@ -33,25 +22,23 @@ static bool is_too_much(const struct perf_unpack *unpack)
 	       unpack->total_out - FREE_BYTES > unpack->total_in * MOST_RATIO;
 }
 
-static int unpack_all(struct perf_unpack *unpack, struct bytes compressed)
+/* Fill the room there is. */
+static int unpack_some(struct perf_unpack *unpack)
 {
-	ZSTD_inBuffer in = { compressed.data, compressed.size, 0 };
-	bool is_full;
+	bool is_damaged = false;
 
 	do {
-		if (make_room(unpack) < 0)
-			return -PTVM_NO_MEMORY;
+		size_t room = ROOM - unpack->size;
+		ZSTD_inBuffer in = { unpack->in.data, unpack->in.size, 0 };
+		ZSTD_outBuffer out = { unpack->bytes + unpack->size, room < STEP ? room : STEP, 0 };
 
-		ZSTD_outBuffer out = { unpack->bytes, unpack->room, unpack->size };
-		size_t r = ZSTD_decompressStream(unpack->stream, &out, &in);
-
-		unpack->total_out += out.pos - unpack->size;
-		unpack->size = out.pos;
-		is_full = out.pos == out.size;
-		if (ZSTD_isError(r) || is_too_much(unpack))
-			return -PTVM_BAD_INPUT;
-	} while (in.pos < in.size || is_full);
-	return 0;
+		is_damaged = ZSTD_isError(ZSTD_decompressStream(unpack->stream, &out, &in));
+		unpack->in = bytes_slice(unpack->in, in.pos, unpack->in.size);
+		unpack->size += out.pos;
+		unpack->total_out += out.pos;
+		unpack->has_more = out.pos == out.size;
+	} while (!is_damaged && unpack->size < ROOM && (unpack->in.size || unpack->has_more));
+	return is_damaged || is_too_much(unpack) ? -PTVM_BAD_INPUT : 0;
 }
 
 /* Bytes of whole records at the start. A header that cannot be, or more records than compressed
@@ -93,24 +80,34 @@ static int hand_out(struct perf_unpack *unpack, struct arena *arena, struct byte
 	return 0;
 }
 
-int perf_unpack_feed(struct perf_unpack *unpack, struct bytes compressed, struct arena *arena,
-		     struct bytes *ret)
+void perf_unpack_feed(struct perf_unpack *unpack, struct bytes compressed)
 {
-	int r;
+	unpack->in = compressed;
+	unpack->total_in += compressed.size;
+}
 
-	*ret = (struct bytes){ NULL, 0 };
-	if (unpack->is_broken)
-		return -PTVM_BAD_INPUT;
+static int begin(struct perf_unpack *unpack)
+{
 	if (!unpack->stream)
 		unpack->stream = ZSTD_createDCtx();
-	if (!unpack->stream)
-		return -PTVM_NO_MEMORY;
+	if (!unpack->bytes)
+		unpack->bytes = malloc(ROOM);
+	return unpack->stream && unpack->bytes ? 0 : -PTVM_NO_MEMORY;
+}
 
-	unpack->total_in += compressed.size;
-	r = unpack_all(unpack, compressed);
-	if (r == -PTVM_NO_MEMORY)
-		return r;
-	if (r < 0)
+int perf_unpack_next(struct perf_unpack *unpack, struct arena *arena, struct bytes *ret)
+{
+	*ret = (struct bytes){ NULL, 0 };
+	if (!unpack->in.size && !unpack->has_more)
+		return -PTVM_END;
+	if (unpack->is_broken) {
+		unpack->in.size = 0;
+		unpack->has_more = false;
+		return -PTVM_BAD_INPUT;
+	}
+	if (begin(unpack) < 0)
+		return -PTVM_NO_MEMORY;
+	if (unpack_some(unpack) < 0)
 		unpack->is_broken = true;
 	if (hand_out(unpack, arena, ret) < 0)
 		return -PTVM_NO_MEMORY;

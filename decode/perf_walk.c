@@ -172,10 +172,9 @@ static void take_payload(struct perf_walk *walk, struct perf_item *item)
 	walk->position += size;
 }
 
-static int unpack(struct perf_walk *walk, const struct perf_item *item)
+static void unpack(struct perf_walk *walk, const struct perf_item *item)
 {
 	struct bytes compressed = { item->data + HEADER, item->size - (size_t)HEADER };
-	int r;
 
 	if (item->type == PERF_COMPRESSED2) {
 		uint64_t size;
@@ -183,28 +182,31 @@ static int unpack(struct perf_walk *walk, const struct perf_item *item)
 		(void)bytes_read(compressed, 0, 8, &size);
 		compressed = bytes_slice(compressed, 8, size);
 	}
-	r = perf_unpack_feed(&walk->unpack, compressed, walk->arena, &walk->inner);
+	perf_unpack_feed(&walk->unpack, compressed);
 	walk->inner_offset = item->file_offset;
-	if (r == -PTVM_BAD_INPUT)
-		note(walk, item->file_offset, "compressed records are damaged");
-	return r == -PTVM_NO_MEMORY ? r : 0;
 }
 
-/* The next unpacked record; false when there is none. */
-static bool next_inner(struct perf_walk *walk, struct perf_item *ret)
+/* The next unpacked record; -PTVM_END when there is none. */
+static int next_inner(struct perf_walk *walk, struct perf_item *ret)
 {
-	if (!walk->inner.size)
-		return false;
+	while (!walk->inner.size) {
+		int r = perf_unpack_next(&walk->unpack, walk->arena, &walk->inner);
+
+		if (r == -PTVM_END || r == -PTVM_NO_MEMORY)
+			return r;
+		if (r < 0)
+			note(walk, walk->inner_offset, "compressed records are damaged");
+	}
 	read_header(walk->inner.data, ret);
 	ret->file_offset = walk->inner_offset;
 	if (ret->type == PERF_AUXTRACE || header_fault(ret, walk->inner.size)) {
 		note(walk, walk->inner_offset, "impossible record in compressed data");
 		walk->inner.size = 0;
 		walk->unpack.is_broken = true;
-		return false;
+		return -PTVM_END;
 	}
 	walk->inner = bytes_slice(walk->inner, ret->size, walk->inner.size);
-	return true;
+	return 0;
 }
 
 /* Read the header at the position; false at its end or where it cannot be one. */
@@ -256,14 +258,16 @@ static int next_in_files(struct perf_walk *walk, struct perf_item *ret)
 
 int perf_walk_next(struct perf_walk *walk, struct perf_item *ret)
 {
-	if (next_inner(walk, ret))
-		return 0;
+	int r = next_inner(walk, ret);
+
+	if (r != -PTVM_END)
+		return r;
 	if (next_in_files(walk, ret) < 0)
 		return -PTVM_END;
 	ret->file_offset = walk->position;
 	walk->position += ret->size;
 	take_payload(walk, ret);
 	if (ret->type == PERF_COMPRESSED || ret->type == PERF_COMPRESSED2)
-		return unpack(walk, ret);
+		unpack(walk, ret);
 	return 0;
 }

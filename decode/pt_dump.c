@@ -201,7 +201,7 @@ static void take_padding(struct pt_packet *packet, const uint8_t *data, uint64_t
 		packet->size++;
 }
 
-void pt_dump(const uint8_t *data, uint64_t size, uint64_t from, FILE *out)
+void pt_dump(const uint8_t *data, uint64_t size, uint64_t from, struct page_trail *trail, FILE *out)
 {
 	enum pt_block_context block = PT_NO_BLOCK;
 	struct text text = { 0 };
@@ -222,6 +222,7 @@ void pt_dump(const uint8_t *data, uint64_t size, uint64_t from, FILE *out)
 			continue;
 		(void)fwrite(text.data, 1, text.size, out);
 		text.size = 0;
+		page_trail_step(trail, data + offset);
 	}
 	(void)fwrite(text.data, 1, text.size, out);
 	text_free(&text);

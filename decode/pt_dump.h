@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "decode/aux_pages.h"
 #include "decode/pt_packet.h"
 #include "decode/text.h"
 
@@ -12,6 +13,8 @@ void pt_packet_text(struct text *text, const struct pt_packet *packet);
 
 /**
  * Print the packets of a buffer, a line each with offset and bytes. Bytes that are no packet have a
- * line each with "Bad packet!". The first line's offset is `from`.
+ * line each with "Bad packet!". The first line's offset is `from`. Pages of what was printed are
+ * given back by `trail`.
  */
-void pt_dump(const uint8_t *data, uint64_t size, uint64_t from, FILE *out);
+void pt_dump(const uint8_t *data, uint64_t size, uint64_t from, struct page_trail *trail,
+	     FILE *out);

@@ -41,9 +41,15 @@ static int check_owner(const struct script_args *args, const struct perf_data *d
 /* Code that was patched has symbols also in a dump. */
 static bool has_pokes(const struct perf_data *data)
 {
-	for (size_t i = 0; i < data->records.count; i++)
-		if (data->records.items[i].type == PERF_TEXT_POKE)
+	struct record_trail trail = perf_data_trail(data);
+
+	for (size_t i = 0; i < data->records.count; i++) {
+		const struct perf_record *record = &data->records.items[i];
+
+		perf_data_step(&trail, record->data, record->size);
+		if (record->type == PERF_TEXT_POKE)
 			return true;
+	}
 	return false;
 }
 
@@ -137,11 +143,14 @@ static int open_raw(struct script *script, struct ptvm_error *error)
 
 void script_times(const struct perf_data *data, uint64_t *first, uint64_t *last)
 {
+	struct record_trail trail = perf_data_trail(data);
+
 	*first = data->features.first_sample_ns;
 	*last = data->features.last_sample_ns;
 	for (size_t i = 0; !data->features.last_sample_ns && i < data->records.count; i++) {
 		const struct perf_record *record = &data->records.items[i];
 
+		perf_data_step(&trail, record->data, record->size);
 		if (record->type != PERF_ITRACE_START && record->type != PERF_AUX)
 			continue;
 		if (!*first)

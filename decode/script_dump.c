@@ -5,20 +5,30 @@
 #include "decode/pt_dump.h"
 #include "decode/script.h"
 
+/* Where packets are printed to, and how far they were read. */
+struct packets {
+	FILE *out;
+	struct page_trail trail;
+};
+
 static void print_packets(void *context, const uint8_t *data, uint64_t size)
 {
-	pt_dump(data, size, 0, context);
+	struct packets *packets = context;
+
+	pt_dump(data, size, 0, &packets->trail, packets->out);
 }
 
 static int dump(const struct script *script, FILE *out)
 {
+	struct packets packets = { out, { .mapping = &script->print.mapping } };
 	const struct perf_dump_options options = { script->args.no_itrace ? NULL : print_packets,
-						   out, script->machines.host, script->print.cpus };
+						   &packets, script->machines.host,
+						   script->print.cpus };
 	const struct aux_span *span = &script->raw.span;
 
 	if (!script->args.pt)
 		return perf_dump(&script->data, &options, out);
-	pt_dump(span->data, span->size, span->file_offset, out);
+	pt_dump(span->data, span->size, span->file_offset, &packets.trail, out);
 	return ferror(out) ? -PTVM_SYSTEM : 0;
 }
 

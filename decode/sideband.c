@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/aux_pages.h"
 #include "decode/base/cleanup.h"
 #include "decode/base/search.h"
+#include "decode/base/spool.h"
 #include "decode/base/vec.h"
 #include "decode/perf_event.h"
 #include "decode/perf_record.h"
@@ -42,12 +42,16 @@ struct sideband {
 	struct {
 		struct thread_process *items;
 		size_t count, room;
-	} processes; /* by tid */
+		size_t limit; /* count from which on there may be many that do not matter */
+	} processes;          /* by tid, the last of each */
 	struct arena arena;
 };
 
 /* Far more than any machine has; a number beyond is damage. */
 enum { CPUS = 1 << 16 };
+
+/* After so many switches, pages of those before are given back. */
+enum { OFTEN = 1 << 16 };
 
 /* Add that a thread gets a CPU. `is_arrival`: that is from its own record, of switching in;
  * otherwise from that of its predecessor, of switching out. */
@@ -71,12 +75,39 @@ static int add_switch(struct sideband *sideband, int32_t cpu, struct switch_entr
 			last->settled = entry.time;
 		return 0;
 	}
-	return vec_push(switches, entry) ? 0 : -PTVM_NO_MEMORY;
+	if (!(switches->count % OFTEN))
+		spool_vec_rest(switches);
+	return spool_push(switches, entry) ? 0 : -PTVM_NO_MEMORY;
 }
 
 static int add_name(struct sideband *sideband, struct thread_name name)
 {
 	return vec_push(&sideband->names, name) ? 0 : -PTVM_NO_MEMORY;
+}
+
+static int compare_processes(const void *a, const void *b)
+{
+	const struct thread_process *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Every switch tells the process of a thread again: sort, and keep the last of each thread. */
+static void settle_processes(struct sideband *sideband)
+{
+	enum { MORE = 4096 };
+	struct thread_process *items = sideband->processes.items;
+	size_t count = sideband->processes.count, left = 0;
+
+	if (count)
+		qsort(items, count, sizeof(*items), compare_processes);
+	for (size_t i = 0; i < count; i++)
+		if (i + 1 == count || items[i + 1].tid != items[i].tid)
+			items[left++] = items[i];
+	sideband->processes.count = left;
+	sideband->processes.limit = 2 * left + MORE;
 }
 
 static int add_process(struct sideband *sideband, size_t order, int32_t pid, int32_t tid)
@@ -85,6 +116,8 @@ static int add_process(struct sideband *sideband, size_t order, int32_t pid, int
 
 	if (tid <= 0 || pid <= 0)
 		return 0;
+	if (sideband->processes.count > sideband->processes.limit)
+		settle_processes(sideband);
 	if (sideband->processes.count) {
 		last += sideband->processes.count - 1;
 		if (last->tid == tid && last->pid == pid)
@@ -235,15 +268,6 @@ static int compare_names(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-static int compare_processes(const void *a, const void *b)
-{
-	const struct thread_process *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
-
 static int compare_forks(const void *a, const void *b)
 {
 	const struct thread_name *x = *(struct thread_name *const *)a;
@@ -287,22 +311,28 @@ static void complete_switches(struct sideband *sideband)
 	for (size_t cpu = 0; cpu < sideband->cpus.count; cpu++) {
 		struct cpu_switches *switches = &sideband->cpus.items[cpu];
 
-		for (size_t i = 0; i < switches->count; i++)
-			if (switches->items[i].pid < 0 && switches->items[i].tid > 0)
-				switches->items[i].pid =
-					sideband_pid_of(sideband, switches->items[i].tid);
+		for (size_t i = 0; i < switches->count; i++) {
+			struct switch_entry *entry = &switches->items[i];
+
+			if (entry->pid < 0 && entry->tid > 0)
+				entry->pid = sideband_pid_of(sideband, entry->tid);
+			if (!(i % OFTEN))
+				spool_vec_rest(switches);
+		}
 	}
 }
 
 static int build(const struct perf_data *data, struct sideband *sideband)
 {
-	struct page_trail trail = perf_data_trail(data);
+	struct record_trail trail = perf_data_trail(data);
 	int r = 0;
 
 	/* Records of a guest's own recording (machine_pid) are about other threads and CPUs. */
 	for (size_t i = 0; i < data->records.count && !r; i++) {
-		page_trail_step(&trail, data->records.items[i].data);
-		if (!data->records.items[i].machine_pid)
+		const struct perf_record *record = &data->records.items[i];
+
+		perf_data_step(&trail, record->data, record->size);
+		if (!record->machine_pid)
 			r = read_record(data, sideband, i);
 	}
 	if (r < 0)
@@ -310,9 +340,7 @@ static int build(const struct perf_data *data, struct sideband *sideband)
 	if (sideband->names.count)
 		qsort(sideband->names.items, sideband->names.count, sizeof(*sideband->names.items),
 		      compare_names);
-	if (sideband->processes.count)
-		qsort(sideband->processes.items, sideband->processes.count,
-		      sizeof(*sideband->processes.items), compare_processes);
+	settle_processes(sideband);
 	complete_switches(sideband);
 	return name_forks(sideband);
 }
@@ -333,12 +361,18 @@ int sideband_build(const struct perf_data *data, struct sideband **ret)
 	return 0;
 }
 
+void sideband_rest(const struct sideband *sideband)
+{
+	for (size_t i = 0; i < sideband->cpus.count; i++)
+		spool_vec_rest(&sideband->cpus.items[i]);
+}
+
 void sideband_free(struct sideband *sideband)
 {
 	if (!sideband)
 		return;
 	for (size_t i = 0; i < sideband->cpus.count; i++)
-		free(sideband->cpus.items[i].items);
+		spool_vec_free(&sideband->cpus.items[i]);
 	vec_free(&sideband->cpus);
 	vec_free(&sideband->names);
 	vec_free(&sideband->processes);

@@ -22,6 +22,9 @@ struct sideband;
  */
 int sideband_build(const struct perf_data *data, struct sideband **ret);
 
+/** Give pages of the tables back as far as they lie in files (spool.h). */
+void sideband_rest(const struct sideband *sideband);
+
 /** Accepts NULL. */
 void sideband_free(struct sideband *sideband);
 

@@ -238,18 +238,27 @@ static void walk_on(struct team *team, struct lane *lane)
 	append(lane, job);
 }
 
-/* Give pages of trace back that all jobs of the lane are done with, if they are many. The lock is
- * given up and taken again. */
+/* Give pages of trace back that all jobs of the lane are done with, if they are many, and now and
+ * then those of the tables that grow with the trace. The lock is given up and taken again. */
 static void release_trace(struct team *team, struct lane *lane)
 {
 	const struct aux_queue *queue = lane->first->segment.queue;
 	uint64_t from = lane->held, to = lane->first->segment.from;
+	bool rests;
 
 	if (to - from < team->trace_bytes)
 		return;
 	lane->held = to;
+	team->released += to - from;
+	rests = team->released >= TRACE_BYTES;
+	if (rests)
+		team->released = 0;
 	pthread_mutex_unlock(&team->lock);
 	aux_pages_release_trace(&team->print->mapping, queue, from, to);
+	if (rests && team->print->data)
+		perf_data_rest(team->print->data);
+	if (rests && team->print->sideband)
+		sideband_rest(team->print->sideband);
 	pthread_mutex_lock(&team->lock);
 }
 

@@ -48,6 +48,7 @@ struct team {
 	struct chunk_list chunks; /* that are free */
 	size_t chunk_bytes;       /* of text that a chunk should have */
 	size_t trace_bytes;       /* of a lane that are given back at a time */
+	uint64_t released;        /* bytes of trace since tables gave pages back */
 	unsigned chunk_count;     /* that are in use */
 	unsigned chunks_max; /* more than these only while nothing could be written otherwise */
 	/* of segments that are done */

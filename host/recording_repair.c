@@ -48,7 +48,7 @@ static int take_stock(const struct perf_data *data, struct recording_out *out,
 {
 	struct perf_walk walk = { 0 };
 	struct perf_item item;
-	struct arena arena = { 0 };
+	struct arena arena = { .is_spooled = true };
 	int r;
 
 	perf_walk_init(&walk, data, &arena);

@@ -13,7 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void print_packets(void *context, const uint8_t *data, uint64_t size)
 {
-	pt_dump(data, size, 0, context);
+	struct page_trail nowhere = { .mapping = &(struct bytes){ NULL, 0 } };
+
+	pt_dump(data, size, 0, &nowhere, context);
 }
 
 /* Spans must lie in the input and follow on each other. */

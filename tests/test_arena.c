@@ -93,6 +93,26 @@ static void a_size_that_cannot_be_is_refused(void **state)
 	arena_free(&arena);
 }
 
+/* Far more than lies in plain memory. */
+static void a_spooled_arena_holds_the_same_when_pages_were_given_back(void **state)
+{
+	enum { COUNT = 100, SIZE = 1 << 20 };
+	struct arena arena = { .is_spooled = true };
+	uint8_t *pieces[COUNT];
+
+	for (size_t i = 0; i < COUNT; i++) {
+		pieces[i] = arena_alloc(&arena, SIZE);
+		assert_non_null(pieces[i]);
+		assert_true(!pieces[i][0] && !pieces[i][SIZE - 1]);
+		memset(pieces[i], (int)i, SIZE);
+		arena_rest(&arena);
+	}
+	for (size_t i = 0; i < COUNT; i++)
+		assert_true(pieces[i][0] == (uint8_t)i && pieces[i][SIZE - 1] == (uint8_t)i);
+	arena_free(&arena);
+	assert_true(arena.is_spooled && !arena.total);
+}
+
 static void a_freed_arena_can_be_used_again(void **state)
 {
 	struct arena arena = { 0 };
@@ -113,6 +133,7 @@ int main(void)
 		cmocka_unit_test(lines_begin_at_64_bytes),
 		cmocka_unit_test(a_copied_string_ends_where_it_was_cut),
 		cmocka_unit_test(a_size_that_cannot_be_is_refused),
+		cmocka_unit_test(a_spooled_arena_holds_the_same_when_pages_were_given_back),
 		cmocka_unit_test(a_freed_arena_can_be_used_again),
 	};
 

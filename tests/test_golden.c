@@ -210,10 +210,11 @@ static void dump_bytes(const uint8_t *bytes, size_t size, struct text *ret)
 	_cleanup_free_ char *data = NULL;
 	size_t data_size = 0;
 	FILE *file = open_memstream(&data, &data_size);
+	struct page_trail nowhere = { .mapping = &(struct bytes){ NULL, 0 } };
 	char *rest, *line;
 
 	assert_non_null(file);
-	pt_dump(bytes, size, 0, file);
+	pt_dump(bytes, size, 0, &nowhere, file);
 	assert_int_equal(fclose(file), 0);
 	rest = data;
 	while ((line = strsep(&rest, "\n")) && *line) {

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "decode/base/spool.h"
 #include "tests/sim_random.h"
 
 enum { RECORDS = 500, TRIALS = 200 };
@@ -35,7 +36,7 @@ static void records_of_any_order_are_sorted_stably(void **state)
 			records[i] = (struct perf_record){ .file_offset = i };
 			records[i].time = sim_random_below(&random, range);
 		}
-		assert_int_equal(perf_order(records, count), 0);
+		assert_int_equal(perf_order(&(struct perf_records){ records, count, RECORDS }), 0);
 		assert_in_order(records, count);
 		for (size_t i = 0; i < count; i++)
 			sum += records[i].file_offset;
@@ -49,11 +50,30 @@ static void what_rings_wrote_one_after_the_other_is_merged(void **state)
 
 	for (size_t i = 0; i < RECORDS; i++)
 		records[i] = (struct perf_record){ .file_offset = i, .time = 10 + i % 100 };
-	assert_int_equal(perf_order(records, RECORDS), 0);
+	assert_int_equal(perf_order(&(struct perf_records){ records, RECORDS, RECORDS }), 0);
 	assert_in_order(records, RECORDS);
 	assert_int_equal(records[0].file_offset, 0);
 	assert_int_equal(records[1].file_offset, 100);
 	assert_int_equal(records[RECORDS - 1].file_offset, RECORDS - 1);
+}
+
+/* So many that they lie in a file, from where pages come again. */
+static void very_many_records_are_sorted_as_well(void **state)
+{
+	enum { MANY = 600000 };
+	struct perf_records records = { 0 };
+	struct sim_random random = { 1 };
+
+	for (size_t i = 0; i < MANY; i++) {
+		const struct perf_record record = {
+			.file_offset = i, .time = i / 1000 * 1000 + sim_random_below(&random, 5000)
+		};
+
+		assert_true(spool_push(&records, record));
+	}
+	assert_int_equal(perf_order(&records), 0);
+	assert_in_order(records.items, MANY);
+	spool_vec_free(&records);
 }
 
 int main(void)
@@ -61,6 +81,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_of_any_order_are_sorted_stably),
 		cmocka_unit_test(what_rings_wrote_one_after_the_other_is_merged),
+		cmocka_unit_test(very_many_records_are_sorted_as_well),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

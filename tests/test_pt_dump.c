@@ -13,9 +13,10 @@ static char *dump(const void *bytes, size_t size)
 	char *data = NULL;
 	size_t data_size;
 	FILE *file = open_memstream(&data, &data_size);
+	struct page_trail nowhere = { .mapping = &(struct bytes){ NULL, 0 } };
 
 	assert_non_null(file);
-	pt_dump(bytes, size, 0, file);
+	pt_dump(bytes, size, 0, &nowhere, file);
 	assert_int_equal(fclose(file), 0);
 	return data;
 }

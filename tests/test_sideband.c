@@ -116,6 +116,25 @@ static void own_switches_and_itrace_start_count_too(void **state)
 	release(&f);
 }
 
+/* More often than is kept, in many threads: what was said last counts. */
+static void the_last_process_of_a_thread_is_its_process(void **state)
+{
+	enum { THREADS = 50, TIMES = 200 };
+	struct fixture f = { 0 };
+
+	perf_build_pt(&f.build, 0, 1);
+	for (int32_t i = 0; i < THREADS * TIMES; i++)
+		perf_build_kernel(&f.build, PERF_SWITCH, 0, NULL, 0,
+				  (struct build_trailer){ 1000 + i / THREADS, 100 + i % THREADS,
+							  10 + (uint64_t)i, 2, 1 });
+	finish(&f);
+	for (int32_t i = 0; i < THREADS; i++)
+		assert_int_equal(sideband_pid_of(f.sideband, 100 + i), 1000 + TIMES - 1);
+	assert_int_equal(sideband_pid_of(f.sideband, 99), -1);
+	assert_int_equal(sideband_pid_of(f.sideband, 100 + THREADS), -1);
+	release(&f);
+}
+
 static void names_change_and_are_inherited(void **state)
 {
 	struct fixture f = { 0 };
@@ -236,6 +255,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaving_names_the_next_thread),
 		cmocka_unit_test(own_switches_and_itrace_start_count_too),
+		cmocka_unit_test(the_last_process_of_a_thread_is_its_process),
 		cmocka_unit_test(names_change_and_are_inherited),
 		cmocka_unit_test(names_may_be_told_before_all_else),
 		cmocka_unit_test(samples_of_a_tracepoint_may_tell_of_switches),
