@@ -9,6 +9,7 @@ enum { HEADER = 8, AUXTRACE_SIZE = 48, TYPE_END = 256 };
 enum {
 	SEARCH_BYTES = 64 << 20, /* to search behind damage */
 	ROW = 4,                 /* records that must follow on each other to be believed there */
+	PAYLOAD_LEAST = 8,       /* bytes of a cut payload that are of use */
 };
 
 /* Bytes to read ahead: twice as many each time, until the walk steps over trace. */
@@ -117,7 +118,8 @@ static uint64_t payload_size(const struct perf_item *item)
 
 /* Whether ROW records follow on each other from here on, which is hardly by chance. The answer must
  * not depend on the size of the data or on the index: a recording whose recorder was killed gets
- * these later, by --repair, and must be read in the same way before and after. */
+ * these later, by --repair, and must be read in the same way before and after. So a record of trace
+ * of which nothing is there does not count, as --repair takes it away. */
 static bool is_row(const struct perf_walk *walk, uint64_t position)
 {
 	struct perf_item item;
@@ -133,6 +135,8 @@ static bool is_row(const struct perf_walk *walk, uint64_t position)
 			return false;
 		payload = payload_size(&item);
 		position += item.size;
+		if (payload && walk->end - position < PAYLOAD_LEAST)
+			return false;
 		position += payload < walk->end - position ? payload : walk->end - position;
 	}
 	return true;

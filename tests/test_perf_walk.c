@@ -388,6 +388,27 @@ static void a_record_of_impossible_trace_begins_no_row(void **state)
 	}
 }
 
+/* --repair would take it away, and the other three with it. */
+static void a_record_without_its_trace_ends_no_row(void **state)
+{
+	for (size_t size = 0; size <= 8; size++) {
+		struct bench *bench;
+
+		assert_int_equal(set_up(state), 0);
+		bench = *state;
+		put(bench, "\377\377\377\377\377\377\377\377", 8);
+		for (uint64_t number = 1; number <= 3; number++)
+			add_number(bench, number);
+		add_trace(bench, 16, size);
+		start(bench);
+		if (size == 8)
+			assert_number(bench, 1);
+		else
+			assert_end(bench);
+		assert_int_equal(tear_down(state), 0);
+	}
+}
+
 static void behind_damage_the_index_tells_where_trace_is(void **state)
 {
 	struct bench *bench = *state;
@@ -640,6 +661,7 @@ int main(void)
 		cmocka_unit_test(behind_damage_four_records_in_a_row_are_found),
 		WITH_FIXTURE(a_row_may_have_trace_in_it),
 		cmocka_unit_test(a_record_of_impossible_trace_begins_no_row),
+		cmocka_unit_test(a_record_without_its_trace_ends_no_row),
 		WITH_FIXTURE(behind_damage_the_index_tells_where_trace_is),
 		WITH_FIXTURE(far_behind_damage_nothing_is_looked_for),
 		WITH_FIXTURE(trace_ends_before_the_next_that_the_index_has),
