@@ -56,7 +56,7 @@ static void make_tasks(const struct perf_choice *choice, struct perf_event_attr 
 	attr->inherit = choice->inherit;
 }
 
-static void make_point(const struct perf_choice *choice, struct perf_event_attr *attr)
+static void make_tracepoint(const struct perf_choice *choice, struct perf_event_attr *attr)
 {
 	attr->type = PERF_TYPE_TRACEPOINT;
 	attr->config = choice->tracepoint;
@@ -91,7 +91,7 @@ void perf_attr_make(enum perf_kind kind, const struct perf_choice *choice,
 	switch (kind) {
 	case PERF_TRACE: make_trace(choice, ret); break;
 	case PERF_TASKS: make_tasks(choice, ret); break;
-	case PERF_TRACEPOINT: make_point(choice, ret); break;
+	case PERF_TRACEPOINT: make_tracepoint(choice, ret); break;
 	case PERF_SAMPLES: make_samples(choice, ret); break;
 	case PERF_SWITCHES:
 		make_dummy(ret);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -553,6 +554,8 @@ static int machine_wait(void *context, struct pollfd *fds, size_t count, int ms)
 
 int fake_machine_init(struct fake_machine *machine, const char *recording, struct ptvm_error *error)
 {
+	const char *sample = getenv("PTVM_SAMPLE");
+
 	memset(machine, 0, sizeof(*machine));
 	machine->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	machine->step = 1;
@@ -567,6 +570,8 @@ int fake_machine_init(struct fake_machine *machine, const char *recording, struc
 		.wait = machine_wait,
 		.page_size = FAKE_PAGE_SIZE,
 	};
+	if (!recording)
+		recording = sample ? sample : "examples/vm-small";
 	return fake_past_load(&machine->past, recording, error);
 }
 

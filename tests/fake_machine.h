@@ -59,8 +59,8 @@ struct fake_machine {
 };
 
 /**
- * Make a machine of a recording; returns 0 or an error as perf_data_open(). The machine must not be
- * moved afterwards.
+ * Make a machine of a recording, NULL: that in examples; returns 0 or an error as perf_data_open().
+ * The machine must not be moved afterwards.
  */
 int fake_machine_init(struct fake_machine *machine, const char *recording,
 		      struct ptvm_error *error);

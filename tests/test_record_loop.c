@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -36,13 +35,10 @@ static struct bench bench;
 
 static int set_up(void **state)
 {
-	const char *sample = getenv("PTVM_SAMPLE");
-
 	memset(&bench, 0, sizeof(bench));
 	assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &bench.mask), 0);
 	fake_tree_init(&bench.tree);
-	assert_int_equal(
-		fake_machine_init(&bench.machine, sample ? sample : "examples/vm-small", NULL), 0);
+	assert_int_equal(fake_machine_init(&bench.machine, NULL, NULL), 0);
 	fake_past_tree(&bench.machine.past, &bench.tree);
 	(void)snprintf(bench.output, sizeof(bench.output), "%s/rec", bench.tree.path);
 	(void)snprintf(bench.control, sizeof(bench.control), "%s/control", bench.tree.path);

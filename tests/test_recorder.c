@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -36,10 +35,7 @@ static struct bench bench;
 
 static void start_machine(void)
 {
-	const char *sample = getenv("PTVM_SAMPLE");
-
-	assert_int_equal(
-		fake_machine_init(&bench.machine, sample ? sample : "examples/vm-small", NULL), 0);
+	assert_int_equal(fake_machine_init(&bench.machine, NULL, NULL), 0);
 	bench.machine.step = 20;
 }
 
