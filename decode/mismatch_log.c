@@ -7,7 +7,9 @@
 #include "decode/base/vec.h"
 
 enum {
-	NEAR = 64,     /* bytes of trace: a reason may show a bit earlier or later */
+	NEAR = 64, /* bytes of trace: a reason may show a bit earlier or later */
+	AT_ODDS = 1 << MISMATCH_LOST | 1 << MISMATCH_ODD, /* kinds of events */
+	ANY = AT_ODDS | 1 << MISMATCH_FOUND,
 	ASIDE = 3,     /* a patch was not in force outside of its time if so many places speak
 			* against it there, */
 	ASIDE_IN = 16, /* and so many times more than speak for it */
@@ -82,8 +84,58 @@ void mismatch_log_add_from(struct mismatch_log *log, const struct mismatch_log *
 		mismatch_log_add(log, other->items[i]);
 }
 
-/* Whether there is an event close to another: one at odds, or any. */
-static bool is_near(const struct mismatch_log *log, const struct mismatch *event, bool is_any)
+/* Branches that look odd, but that programs do make: they are made with and without the patch. */
+struct usual {
+	struct mismatch *items; /* in order of compare_branches() */
+	size_t count, room;
+};
+
+static int compare_branches(const void *a, const void *b)
+{
+	const struct mismatch *left = a, *right = b;
+
+	if (left->from != right->from)
+		return left->from < right->from ? -1 : 1;
+	return (left->to > right->to) - (left->to < right->to);
+}
+
+static bool is_usual(const struct usual *usual, const struct mismatch *event)
+{
+	return event->kind == MISMATCH_ODD && usual->count &&
+	       bsearch(event, usual->items, usual->count, sizeof(*usual->items), compare_branches);
+}
+
+/* All odd branches of a log. Returns false when memory is out. */
+static bool collect_odd(const struct mismatch_log *log, struct usual *ret)
+{
+	for (size_t i = 0; i < log->count; i++)
+		if (log->items[i].kind == MISMATCH_ODD && !vec_push(ret, log->items[i]))
+			return false;
+	if (ret->count)
+		qsort(ret->items, ret->count, sizeof(*ret->items), compare_branches);
+	return true;
+}
+
+/* Returns false when memory is out; free the items in any case. */
+static bool find_usual(const struct mismatch_log *without, const struct mismatch_log *with,
+		       struct usual *ret)
+{
+	struct usual others = { 0 };
+	bool is_done = collect_odd(without, ret) && collect_odd(with, &others);
+	size_t count = 0;
+
+	for (size_t i = 0; is_done && i < ret->count; i++)
+		if (is_usual(&others, &ret->items[i]))
+			ret->items[count++] = ret->items[i];
+	ret->count = count;
+	vec_free(&others);
+	return is_done;
+}
+
+/* Whether there is an event of these kinds close to another one, that is not `usual` (NULL: none
+ * is). */
+static bool is_near(const struct mismatch_log *log, const struct mismatch *event, unsigned kinds,
+		    const struct usual *usual)
 {
 	uint64_t from = event->position < NEAR ? 0 : event->position - NEAR;
 
@@ -92,7 +144,7 @@ static bool is_near(const struct mismatch_log *log, const struct mismatch *event
 
 		if (other->source != event->source || other->position > event->position + NEAR)
 			break;
-		if (is_any || other->kind != MISMATCH_FOUND)
+		if (kinds & 1U << other->kind && !(usual && is_usual(usual, other)))
 			return true;
 	}
 	return false;
@@ -107,28 +159,12 @@ static bool is_lost_at(const struct mismatch_log *log, const struct mismatch *ev
 	       log->items[i - 1].kind == MISMATCH_LOST;
 }
 
-static int compare_branches(const void *a, const void *b)
-{
-	const struct mismatch *left = a, *right = b;
-
-	if (left->kind != right->kind)
-		return left->kind < right->kind ? -1 : 1;
-	if (left->from != right->from)
-		return left->from < right->from ? -1 : 1;
-	return (left->to > right->to) - (left->to < right->to);
-}
-
-/* Whether the event speaks against the patch. `usual`: the events without it, sorted by branch: an
- * odd branch that programs do make, they make again. */
-static bool is_against(const struct mismatch_log *without, const struct mismatch *usual,
+/* Whether the event speaks against the patch. */
+static bool is_against(const struct mismatch_log *without, const struct usual *usual,
 		       const struct mismatch *event)
 {
-	if (event->kind == MISMATCH_FOUND)
-		return false;
-	if (event->kind == MISMATCH_ODD &&
-	    bsearch(event, usual, without->count, sizeof(*usual), compare_branches))
-		return false;
-	return !is_lost_at(without, event) && !is_near(without, event, true);
+	return event->kind != MISMATCH_FOUND && !is_usual(usual, event) &&
+	       !is_lost_at(without, event) && !is_near(without, event, ANY, usual);
 }
 
 /* Whether an event is about the place of the one before, and says no more. */
@@ -138,55 +174,51 @@ static bool is_again(const struct mismatch *event, const struct mismatch *last)
 	       event->position - last->position <= NEAR;
 }
 
-static bool is_gone(const struct mismatch_log *with, const struct mismatch *event)
+/* An odd branch is still there if it is made again; where the flow was lost it may make others that
+ * are usual. */
+static bool is_gone(const struct mismatch_log *with, const struct usual *usual,
+		    const struct mismatch *event)
 {
 	return event->kind != MISMATCH_FOUND && !is_lost_at(with, event) &&
-	       !is_near(with, event, false);
+	       !is_near(with, event, AT_ODDS, event->kind == MISMATCH_LOST ? usual : NULL);
 }
 
-static int collect_for(const struct mismatch_log *without, const struct mismatch_log *with,
-		       const struct mismatch_log *unclear, struct evidence_list *ret)
+static bool collect_for(const struct mismatch_log *without, const struct mismatch_log *with,
+			const struct usual *usual, const struct mismatch_log *unclear,
+			struct evidence_list *ret)
 {
 	const struct mismatch *last = NULL;
 
 	for (size_t i = 0; i < without->count; i++) {
 		const struct mismatch *event = &without->items[i];
 
-		if (!is_gone(with, event) || is_near(unclear, event, false))
+		if (!is_gone(with, usual, event) || is_near(unclear, event, AT_ODDS, NULL))
 			continue;
 		if (!is_again(event, last) &&
 		    !vec_push(ret, (struct evidence){ .time = event->time, .is_for = true }))
-			return -PTVM_NO_MEMORY;
+			return false;
 		last = event;
 	}
-	return 0;
+	return true;
 }
 
-static int collect_against(const struct mismatch_log *without, const struct mismatch_log *with,
-			   struct evidence_list *ret)
+static bool collect_against(const struct mismatch_log *without, const struct mismatch_log *with,
+			    const struct usual *usual, struct evidence_list *ret)
 {
-	struct mismatch *usual = reallocarray(NULL, without->count + 1, sizeof(*usual));
 	const struct mismatch *last = NULL;
-	bool is_kept = usual;
 
-	if (!usual)
-		return -PTVM_NO_MEMORY;
-	for (size_t i = 0; i < without->count; i++)
-		usual[i] = without->items[i];
-	qsort(usual, without->count, sizeof(*usual), compare_branches);
-	for (size_t i = 0; is_kept && i < with->count; i++) {
+	for (size_t i = 0; i < with->count; i++) {
 		const struct mismatch *event = &with->items[i];
+		struct evidence evidence = { .time = event->time,
+					     .is_odd = event->kind == MISMATCH_ODD };
 
 		if (!is_against(without, usual, event))
 			continue;
-		if (!is_again(event, last))
-			is_kept = vec_push(
-				ret, (struct evidence){ .time = event->time,
-							.is_odd = event->kind == MISMATCH_ODD });
+		if (!is_again(event, last) && !vec_push(ret, evidence))
+			return false;
 		last = event;
 	}
-	free(usual);
-	return is_kept ? 0 : -PTVM_NO_MEMORY;
+	return true;
 }
 
 static int compare(const void *a, const void *b)
@@ -263,6 +295,8 @@ static void judge(const struct evidence_list *list, struct mismatch_verdict *ret
 	sums = add_up(list, from, to);
 	ret->since = from ? list->items[from - 1].time + 1 : 0;
 	ret->until = to < list->count ? list->items[to].time : UINT64_MAX;
+	ret->first = from < to ? list->items[from].time : 0;
+	ret->last = from < to ? list->items[to - 1].time : 0;
 	ret->gone = sums.gone;
 	ret->odd = sums.odd;
 	ret->against =
@@ -272,20 +306,21 @@ static void judge(const struct evidence_list *list, struct mismatch_verdict *ret
 int mismatch_log_compare(const struct mismatch_log *without, const struct mismatch_log *with,
 			 const struct mismatch_log *unclear, struct mismatch_verdict *ret)
 {
+	bool is_whole = !without->is_cut && !with->is_cut && !unclear->is_cut;
 	struct evidence_list list = { 0 };
-	int r = without->is_cut || with->is_cut || unclear->is_cut ? -PTVM_NO_MEMORY : 0;
+	struct usual usual = { 0 };
 
 	*ret = (struct mismatch_verdict){ .until = UINT64_MAX };
-	if (!r)
-		r = collect_for(without, with, unclear, &list);
-	if (!r)
-		r = collect_against(without, with, &list);
-	if (!r && list.count) {
+	is_whole = is_whole && find_usual(without, with, &usual) &&
+		   collect_for(without, with, &usual, unclear, &list) &&
+		   collect_against(without, with, &usual, &list);
+	if (is_whole && list.count) {
 		qsort(list.items, list.count, sizeof(*list.items), compare);
 		judge(&list, ret);
 	}
+	vec_free(&usual);
 	vec_free(&list);
-	return r;
+	return is_whole ? 0 : -PTVM_NO_MEMORY;
 }
 
 static int compare_places(const void *a, const void *b)
@@ -299,12 +334,16 @@ static int compare_places(const void *a, const void *b)
 void mismatch_log_add_gone(const struct mismatch_log *without, const struct mismatch_log *with,
 			   struct mismatch_log *unclear)
 {
-	for (size_t i = 0; i < without->count; i++) {
-		if (!is_gone(with, &without->items[i]))
+	struct usual usual = { 0 };
+
+	unclear->is_cut |= !find_usual(without, with, &usual);
+	for (size_t i = 0; i < without->count && !unclear->is_cut; i++) {
+		if (!is_gone(with, &usual, &without->items[i]))
 			continue;
 		unclear->source = without->items[i].source;
 		mismatch_log_add(unclear, without->items[i]);
 	}
 	if (unclear->count)
 		qsort(unclear->items, unclear->count, sizeof(*unclear->items), compare_places);
+	vec_free(&usual);
 }

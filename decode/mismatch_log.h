@@ -54,7 +54,8 @@ void mismatch_log_free(struct mismatch_log *log);
 
 /** When a patch was in force, and what it does then. */
 struct mismatch_verdict {
-	uint64_t since, until; /* in [since, until); 0 and UINT64_MAX where always */
+	uint64_t since, until; /* in [since, until); 0 and UINT64_MAX where always, */
+	uint64_t first, last;  /* and surely from here to there */
 	uint32_t gone;         /* places that are no longer at odds */
 	uint32_t against;      /* places that speak against it: where the flow is lost that was not
 				* before, or that it would explain outside of that time */

@@ -190,6 +190,43 @@ static void branches_that_are_odd_anyway_do_not_count(void **state)
 	assert_int_equal(verdict.odd, 0);
 }
 
+/* Where the flow was lost it now takes the odd branches that it takes elsewhere; or new ones. */
+static void what_is_odd_anyway_may_come_where_the_flow_was_lost(void **state)
+{
+	for (unsigned is_new = 0; is_new < 2; is_new++) {
+		struct logs logs = { 0 };
+		struct mismatch_verdict verdict;
+
+		lose_all(&logs.without, 1, 4);
+		be_odd(&logs.without, 5, 7);
+		for (uint64_t place = 1; place < 4; place++)
+			be_odd(&logs.with, place, is_new ? 8 : 7);
+		be_odd(&logs.with, 5, 7);
+		verdict = verdict_of(&logs);
+		assert_always(&verdict, is_new ? 0 : 3, 0);
+		assert_int_equal(verdict.odd, 0);
+	}
+}
+
+/* So does what speaks against the patch. */
+static void what_is_odd_anyway_hides_nothing_new(void **state)
+{
+	for (unsigned is_gone = 0; is_gone < 2; is_gone++) {
+		struct logs logs = { 0 };
+		struct mismatch_verdict verdict;
+
+		lose(&logs.without, 0);
+		for (uint64_t place = 1; place < 4; place++) {
+			be_odd(&logs.without, place, is_gone ? 8 : 7);
+			be_odd(&logs.with, place, 7);
+			lose(&logs.with, place);
+		}
+		lose(&logs.without, 9);
+		verdict = verdict_of(&logs);
+		assert_int_equal(verdict.against, is_gone ? 0 : 3);
+	}
+}
+
 static void sources_are_apart(void **state)
 {
 	struct logs logs = { 0 };
@@ -299,6 +336,8 @@ int main(void)
 		cmocka_unit_test(where_the_flow_was_lost_is_told),
 		cmocka_unit_test(a_part_of_another_log_can_be_taken_over),
 		cmocka_unit_test(branches_that_are_odd_anyway_do_not_count),
+		cmocka_unit_test(what_is_odd_anyway_may_come_where_the_flow_was_lost),
+		cmocka_unit_test(what_is_odd_anyway_hides_nothing_new),
 		cmocka_unit_test(sources_are_apart),
 		cmocka_unit_test(a_patch_may_hold_from_some_time_on),
 		cmocka_unit_test(and_until_some_time),
