@@ -23,7 +23,6 @@ enum {
 	FIRST_PARTS = 64,         /* looked at before it is known where to look */
 	MORE_PARTS = 16,          /* then at a time, by all ranges, */
 	TIRED = 4,                /* and twice as many, up to so often, where that brings nothing */
-	LEAD_BYTES = 256 << 10,   /* of trace before a part that begins in a guest, for the clock */
 	SEGMENT_BYTES = 64 << 10, /* of trace, at least */
 	TOLD_MAX = 1 << 16,       /* addresses looked at in one segment */
 	VISITS_MAX = 1 << 14,     /* kept of each range, */
@@ -381,50 +380,6 @@ static void run_queue(struct pass *pass, const struct inference_source *source)
 	}
 }
 
-static struct pt_psb_state state_at(const struct pass *pass, const struct aux_queue *queue,
-				    uint64_t psb)
-{
-	struct pt_psb_state state;
-	struct pt_cursor cursor;
-
-	pt_cursor_init(&cursor, queue, pass->sources->config, psb + PT_PSB_SIZE);
-	(void)pt_cursor_psb(&cursor, &state);
-	return state;
-}
-
-/* The PSB from which on a clock that knows nothing knows the time at a PSB. A guest's time it may
- * not understand: then that is the last one before it, if it is not far, that is of the host. */
-static uint64_t clock_start(const struct pass *pass, const struct aux_queue *queue, uint64_t psb)
-{
-	struct pt_psb_state state = state_at(pass, queue, psb);
-	uint64_t at = psb > LEAD_BYTES ? psb - LEAD_BYTES : 0, start = psb, offset;
-
-	if (!state.have_pip || !state.nr ||
-	    pt_offsets_find(&pass->sources->offsets, state.vmcs, &offset))
-		return psb;
-	while ((at = pt_psb_after(queue, at)) < psb) {
-		state = state_at(pass, queue, at);
-		if (state.have_tsc && !(state.have_pip && state.nr))
-			start = at;
-		at += PT_PSB_SIZE;
-	}
-	return start;
-}
-
-/* Begin to walk there as if nothing were known before it. */
-static void enter(const struct pass *pass, const struct aux_queue *queue, uint64_t psb,
-		  struct pt_walk *walk)
-{
-	const struct patch_inference *sources = pass->sources;
-	struct pt_segment start;
-
-	pt_walk_init(walk, queue, sources->config, &sources->offsets, UINT64_MAX);
-	walk->grid = SAMPLE_BYTES;
-	start = walk->segment;
-	start.from = clock_start(pass, queue, psb);
-	pt_walk_resume(walk, &start);
-}
-
 /* Look at a part of the trace whose first PSB this is. */
 static void run_part(struct pass *pass, const struct sample_part *part, uint64_t psb)
 {
@@ -435,7 +390,7 @@ static void run_part(struct pass *pass, const struct sample_part *part, uint64_t
 	struct pt_walk walk;
 	uint64_t from, to;
 
-	enter(pass, source->queue, psb, &walk);
+	trace_sample_enter(sources, source->queue, psb, &walk);
 	from = walk.segment.from;
 	pass->first_ns = 0;
 	while (!walk.ended && walk.segment.from < (part->number + 1) * SAMPLE_BYTES &&

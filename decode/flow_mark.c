@@ -24,9 +24,10 @@ void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
 	struct pt_flow *flow = run->flow;
 	struct replaced_modules replaced = flow->replaced;
 	uint64_t work = flow->patches.work;
-	bool is_informed = flow->is_informed;
+	bool met_kernel = flow->met_kernel, is_informed = flow->is_informed;
 
 	*flow = mark->flow;
+	flow->met_kernel = met_kernel;
 	flow->is_informed = is_informed;
 	flow->replaced = replaced;
 	memcpy(flow->patches.items, patches->items, sizeof(patches->items));

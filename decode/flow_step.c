@@ -118,6 +118,8 @@ bool flow_knows_block(struct pt_flow *flow)
 
 	if (flow->block || flow->state != FLOW_RUNNING)
 		return flow->block;
+	if (flow_meets_kernel(flow))
+		return false;
 	space = flow_space(flow, flow->ip);
 	flow->block = space ? block_known(space, flow->ip) : NULL;
 	return flow->block;

@@ -84,6 +84,13 @@ static inline bool flow_is_in_doubt(const struct pt_flow *flow)
 	return flow->disagrees || flow->replaced.doubt.name;
 }
 
+/** Whether the flow comes to the code of a kernel for the first time, and what it tells of it
+ * matters. */
+static inline bool flow_meets_kernel(const struct pt_flow *flow)
+{
+	return flow->ip >> 63 && !flow->met_kernel && !flow->gaps_only && flow->where.inference;
+}
+
 /** Whether the batch has room for all items that one more packet may add. */
 static inline bool flow_has_room(const struct flow_run *run)
 {

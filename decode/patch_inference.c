@@ -8,23 +8,25 @@
 #include "decode/flow_patch.h"
 #include "decode/mismatch_log.h"
 #include "decode/patch_search.h"
+#include "decode/sample_segments.h"
 
 enum {
-	SAMPLE_BYTES = 2 << 20,   /* of trace, shared by the queues */
-	LEAST_BYTES = 64 << 10,   /* of each */
-	SEGMENT_BYTES = 64 << 10, /* of trace, at least */
-	INSNS_MAX = 1 << 29,      /* followed in all, about */
-	HYPOTHESES = 64,          /* kept */
-	TRIED = 20,               /* of them in one round */
-	FAILED_MAX = 6,           /* rounds that end without a patch */
-	LEAST_GAIN = 5,           /* places that a patch must explain: more than chance does; */
-	KNOWN_GAIN = 2,           /* one that a later copy has; */
-	LIMITED_GAIN = 20,        /* one that was in force for a part of the time only */
-	AGAINST = 16,             /* places that it explains, for each one against it; */
-	AGAINST_AT_LAST = 64,     /* the same in the check at the end; */
-	ODD = 8,                  /* the same for each one with odd branches only */
-	LEARNED_MAX = 4,          /* times that all patches are checked */
-	WRONG_BYTES = 1 << 10,    /* of trace for each mismatch: with fewer, the copy is wrong */
+	LEARN_BYTES = 4 << 20,  /* of trace in all queues to learn from, or a sample of so much */
+	LOOK_BYTES = 512 << 10, /* the same to see whether there is anything to learn */
+	OTHERS = 64,         /* segments kept that are not at odds: what speaks against patches */
+	INSNS_MAX = 1 << 27, /* followed in all to learn, about: less than a second */
+	HYPOTHESES = 64,     /* kept */
+	TRIED = 20,          /* of them in one round */
+	FAILED_MAX = 6,      /* rounds that end without a patch */
+	LEAST_GAIN = 5,      /* places that a patch must explain: more than chance does; */
+	KNOWN_GAIN = 2,      /* one that a later copy has; */
+	LIMITED_GAIN = 20,   /* one that was in force for a part of the time only, */
+	LIMITED_GROUP_GAIN = 10, /* or many at once */
+	AGAINST = 16,            /* places that it explains, for each one against it; */
+	AGAINST_AT_LAST = 64,    /* the same in the check at the end; */
+	ODD = 8,                 /* the same for each one with odd branches only */
+	LEARNED_MAX = 4,         /* times that all patches are checked */
+	WRONG_BYTES = 1 << 10,   /* of trace for each mismatch: with fewer, the copy is wrong */
 	HOPELESS = 1000, /* mismatches more than before: a patch that need not be compared */
 };
 
@@ -32,6 +34,7 @@ struct hypothesis {
 	struct patch_candidate candidate;
 	unsigned times; /* that it was found in this round */
 	int64_t gain; /* places that it explains, less those against it; 0: it is not good enough */
+	unsigned tried;   /* in vain when there were so many lessons, and one */
 	bool is_hopeless; /* a rival explains as much, or the check spoke against it */
 };
 
@@ -41,13 +44,15 @@ struct work {
 	struct flow_patches known;
 	struct hypothesis items[HYPOTHESES];
 	unsigned count;
+	unsigned lessons; /* how often what is known, or unclear, has changed */
 	struct pt_flow flow;
 	struct flow_batch batch;
 	struct patch_candidates candidates;
 	struct mismatch_log without, with;
 	struct mismatch_log unclear; /* what several patches explain */
 	uint64_t insns;              /* that may still be followed */
-	uint64_t bytes;              /* of the sample, so far in the present run */
+	struct sample_segments sample;
+	uint64_t bytes; /* of it, before some was left out */
 };
 
 void patch_inference_init(struct patch_inference *inference, const struct pt_config *config,
@@ -84,32 +89,48 @@ struct pass {
 	size_t most;              /* events; with more, it need not come to the end */
 };
 
-static void run_segment(const struct pass *pass, const struct inference_source *source,
-			const struct pt_segment *segment)
+static void begin(const struct pass *pass, const struct sample_segment *item)
 {
 	struct work *work = pass->work;
-	struct flow_code where = source->where;
+	struct patch_inference *inference = work->inference;
+	struct flow_code where = inference->sources.items[item->source].where;
 	struct pt_flow *flow = &work->flow;
-	int r = 0;
 
 	where.code = &work->code;
 	where.inference = NULL;
 	where.candidates = pass->is_asking ? &work->candidates : NULL;
 	where.log = pass->log;
-	pt_flow_init(flow, segment, work->inference->config, &where, true);
+	pt_flow_init(flow, &item->segment, inference->config, &where, true);
 	if (!pass->is_asking)
 		flow->patches.work = 0;
 	memcpy(flow->patches.items, work->known.items, sizeof(flow->patches.items));
 	flow->patches.count = work->known.count;
 	work->batch.room = FLOW_BATCH;
-	while (!r) {
-		r = pt_flow_run(flow, &work->batch);
-		if (!code_is_full(&work->code))
-			continue;
-		flow->block = NULL;
+}
+
+/* Fill the batch. Returns false when the segment has ended. */
+static bool run(struct work *work)
+{
+	bool goes_on = !pt_flow_run(&work->flow, &work->batch);
+
+	if (code_is_full(&work->code)) {
+		work->flow.block = NULL;
 		code_trim(&work->code);
 	}
-	work->insns -= flow->insns < work->insns ? flow->insns : work->insns;
+	return goes_on;
+}
+
+static void charge(struct work *work)
+{
+	work->insns -= work->flow.insns < work->insns ? work->flow.insns : work->insns;
+}
+
+static void run_segment(const struct pass *pass, const struct sample_segment *item)
+{
+	begin(pass, item);
+	while (run(pass->work))
+		;
+	charge(pass->work);
 }
 
 static bool is_at_odds(const struct pass *pass, const struct pt_segment *segment)
@@ -118,44 +139,23 @@ static bool is_at_odds(const struct pass *pass, const struct pt_segment *segment
 				       segment->to);
 }
 
-/* The first `bytes` of a queue, about. */
-static void run_source(const struct pass *pass, const struct inference_source *source,
-		       uint64_t bytes)
-{
-	const struct patch_inference *inference = pass->work->inference;
-	struct pt_segment segment;
-	struct pt_walk walk;
-
-	pt_walk_init(&walk, source->queue, inference->config, &inference->offsets, SEGMENT_BYTES);
-	while (bytes && pass->log->count <= pass->most && !pt_walk_next(&walk, &segment)) {
-		uint64_t size = segment.to - segment.from;
-
-		mismatch_log_add(pass->log, (struct mismatch){ .kind = MISMATCH_FOUND,
-							       .position = segment.from,
-							       .time = segment.clock.now });
-		if (pass->is_quick && !is_at_odds(pass, &segment))
-			mismatch_log_add_from(pass->log, &pass->work->without, segment.from,
-					      segment.to);
-		else
-			run_segment(pass, source, &segment);
-		pass->work->bytes += size;
-		bytes = bytes > size ? bytes - size : 0;
-	}
-}
-
 static void run_sample(const struct pass *pass)
 {
-	const struct patch_inference *inference = pass->work->inference;
-	size_t count = inference->sources.count;
-	uint64_t bytes = SAMPLE_BYTES / (count ? count : 1);
+	const struct sample_segments *sample = &pass->work->sample;
 
-	if (bytes < LEAST_BYTES)
-		bytes = LEAST_BYTES;
 	mismatch_log_clear(pass->log);
-	pass->work->bytes = 0;
-	for (size_t i = 0; i < count && pass->log->count <= pass->most; i++) {
-		pass->log->source = (uint32_t)i;
-		run_source(pass, &inference->sources.items[i], bytes);
+	for (size_t i = 0; i < sample->count && pass->log->count <= pass->most; i++) {
+		const struct pt_segment *segment = &sample->items[i].segment;
+
+		pass->log->source = sample->items[i].source;
+		mismatch_log_add(pass->log, (struct mismatch){ .kind = MISMATCH_FOUND,
+							       .position = segment->from,
+							       .time = segment->clock.now });
+		if (pass->is_quick && !is_at_odds(pass, segment))
+			mismatch_log_add_from(pass->log, &pass->work->without, segment->from,
+					      segment->to);
+		else
+			run_segment(pass, &sample->items[i]);
 	}
 }
 
@@ -234,7 +234,11 @@ static bool is_good(const struct mismatch_verdict *verdict, const struct patch_c
 		    unsigned against)
 {
 	bool is_limited = verdict->since || verdict->until != UINT64_MAX;
-	unsigned least = is_limited && !candidate->is_known ? LIMITED_GAIN : least_gain(candidate);
+	bool is_group = candidate->patch.group.table;
+	unsigned least = least_gain(candidate);
+
+	if (is_limited && !candidate->is_known)
+		least = is_group ? LIMITED_GROUP_GAIN : LIMITED_GAIN;
 
 	return verdict->gone >= least && verdict->against <= verdict->gone / against &&
 	       verdict->odd <= verdict->gone / ODD;
@@ -251,6 +255,23 @@ static int compare_gains(const struct hypothesis *a, const struct hypothesis *b)
 	       (a->candidate.unlikely < b->candidate.unlikely);
 }
 
+/* Put a patch in force at the time of the verdict. Where the sample has nothing to say, that is no
+ * longer than it must be: from the beginning of a segment to that of another. */
+static void set_times(const struct work *work, const struct mismatch_verdict *verdict,
+		      struct flow_patch *patch)
+{
+	patch->since = verdict->since;
+	patch->until = verdict->until;
+	for (size_t i = 0; i < work->sample.count; i++) {
+		uint64_t time = work->sample.items[i].segment.clock.now;
+
+		if (patch->since && time > patch->since && time <= verdict->first)
+			patch->since = time;
+		if (patch->until != UINT64_MAX && time > verdict->last && time < patch->until)
+			patch->until = time;
+	}
+}
+
 /* Try a hypothesis on the sample. Returns whether it may be right. */
 static bool weigh(struct work *work, struct hypothesis *hypothesis)
 {
@@ -265,8 +286,7 @@ static bool weigh(struct work *work, struct hypothesis *hypothesis)
 	if (!is_good(&verdict, &hypothesis->candidate, AGAINST))
 		return false;
 	hypothesis->gain = (int64_t)verdict.gone - verdict.against - verdict.odd;
-	patch->since = verdict.since;
-	patch->until = verdict.until;
+	set_times(work, &verdict, patch);
 	return true;
 }
 
@@ -293,16 +313,20 @@ static struct hypothesis *choose(struct work *work)
 		int order;
 
 		hypothesis->gain = 0;
-		if (hypothesis->is_hopeless || !hypothesis->times)
+		if (hypothesis->is_hopeless || !hypothesis->times ||
+		    hypothesis->tried > work->lessons)
 			continue;
 		tried++;
-		if (!weigh(work, hypothesis))
+		if (!weigh(work, hypothesis)) {
+			hypothesis->tried = work->lessons + 1;
 			continue;
+		}
 		order = best ? compare_gains(hypothesis, best) : -1;
 		is_tied = !order || (is_tied && order > 0);
 		if (order <= 0)
 			best = hypothesis;
 	}
+	work->lessons += best != NULL;
 	if (is_tied)
 		give_up(work, best);
 	return is_tied ? NULL : best;
@@ -336,6 +360,7 @@ static bool check(struct work *work)
 	struct flow_patches *known = &work->known;
 	unsigned count = known->count;
 
+	work->lessons++;
 	for (unsigned i = 0; i < count; i++) {
 		struct flow_patch patch = known->items[0];
 		struct mismatch_verdict verdict;
@@ -349,34 +374,105 @@ static bool check(struct work *work)
 			hypothesis->is_hopeless = true;
 			continue;
 		}
-		patch.since = verdict.since;
-		patch.until = verdict.until;
+		set_times(work, &verdict, &patch);
 		known->items[known->count++] = patch;
 	}
 	return known->count == count;
 }
 
-static void infer(struct patch_inference *inference)
+/* Whether the kernel's code disagrees with packets of a segment, without patches. */
+static bool disagrees(struct work *work, const struct sample_segment *item)
+{
+	bool goes_on = true, found = false;
+
+	begin(&(struct pass){ .work = work }, item);
+	while (goes_on && !found) {
+		goes_on = run(work);
+		for (uint32_t i = 0; i < work->batch.count; i++)
+			found |= work->batch.items[i].kind == FLOW_GAP &&
+				 work->batch.items[i].count == GAP_MISMATCH &&
+				 work->batch.items[i + 1].value >> 63;
+	}
+	return found;
+}
+
+/* Of the segments that are not at odds some will do, and those next to others: they show since and
+ * until when the code was as copied. Returns whether there are others. */
+static bool thin_out(struct work *work)
+{
+	struct sample_segment *items = work->sample.items;
+	size_t count = 0, odds = 0, step = 1 + work->sample.count / OTHERS;
+	bool was_at_odds = false, was_kept = true;
+
+	work->bytes = 0;
+	for (size_t i = 0; i < work->sample.count; i++) {
+		struct sample_segment item = items[i];
+		bool is_at_odds = disagrees(work, &item);
+
+		if (is_at_odds && !was_kept)
+			items[count++] = items[i - 1];
+		was_kept = is_at_odds || was_at_odds || i % step == 0;
+		if (was_kept)
+			items[count++] = item;
+		was_at_odds = is_at_odds;
+		odds += is_at_odds;
+		work->bytes += item.segment.to - item.segment.from;
+	}
+	work->sample.count = count;
+	return odds;
+}
+
+static struct work *work_new(struct patch_inference *inference, uint64_t bytes)
 {
 	struct work *work = calloc(1, sizeof(*work));
 
 	if (!work)
-		return;
+		return NULL;
 	work->inference = inference;
 	work->insns = INSNS_MAX;
 	code_init(&work->code, inference->machines);
-	for (unsigned i = 0; i < LEARNED_MAX; i++) {
+	(void)sample_segments_read(inference, bytes, &work->sample);
+	return work;
+}
+
+static void work_free(struct work *work)
+{
+	sample_segments_free(&work->sample);
+	mismatch_log_free(&work->without);
+	mismatch_log_free(&work->with);
+	mismatch_log_free(&work->unclear);
+	code_free(&work->code);
+	free(work);
+}
+
+static void infer(struct patch_inference *inference)
+{
+	struct work *work = work_new(inference, LEARN_BYTES);
+
+	if (!work)
+		return;
+	for (unsigned i = 0; i < LEARNED_MAX && (i || thin_out(work)); i++) {
 		learn(work);
 		if (check(work))
 			break;
 	}
 	memcpy(inference->patches.items, work->known.items, sizeof(work->known.items));
 	inference->patches.count = work->known.count;
-	mismatch_log_free(&work->without);
-	mismatch_log_free(&work->with);
-	mismatch_log_free(&work->unclear);
-	code_free(&work->code);
-	free(work);
+	work_free(work);
+}
+
+/* Whether the code disagrees anywhere with a sample of the trace, so that it pays to learn. */
+static bool has_something_to_learn(struct patch_inference *inference)
+{
+	struct work *work = work_new(inference, LOOK_BYTES);
+	bool found = false;
+
+	if (!work)
+		return false;
+	for (size_t i = 0; i < work->sample.count && !found; i++)
+		found = disagrees(work, &work->sample.items[i]);
+	work_free(work);
+	return found;
 }
 
 const struct flow_patches *patch_inference_get(struct patch_inference *inference)
@@ -389,6 +485,46 @@ const struct flow_patches *patch_inference_get(struct patch_inference *inference
 	return &inference->patches;
 }
 
+static bool is_needed(struct patch_inference *inference)
+{
+	bool ret;
+
+	(void)pthread_mutex_lock(&inference->lock);
+	if (!inference->is_begun)
+		inference->is_needed = has_something_to_learn(inference);
+	inference->is_begun = true;
+	ret = inference->is_needed;
+	(void)pthread_mutex_unlock(&inference->lock);
+	return ret;
+}
+
+/* What was inferred for a flow that does not have it yet; NULL: nothing. */
+static const struct flow_patches *inform(struct pt_flow *flow)
+{
+	const struct flow_patches *patches = patch_inference_get(flow->where.inference);
+
+	flow->is_informed = true;
+	if (flow->where.inference->is_wrong)
+		flow_patch_expect_little(flow);
+	return patches->count ? patches : NULL;
+}
+
+void patch_inference_begin(struct flow_run *run, struct flow_mark *mark)
+{
+	struct pt_flow *flow = run->flow;
+	const struct flow_patches *patches;
+
+	flow->met_kernel = true;
+	if (flow->is_informed || !is_needed(flow->where.inference))
+		return;
+	patches = inform(flow);
+	if (!patches)
+		return;
+	flow_mark_set(run, mark);
+	flow_mark_return(run, mark, patches);
+	flow_mark_set(run, mark);
+}
+
 bool patch_inference_apply(struct flow_run *run, const struct flow_mark *mark)
 {
 	struct pt_flow *flow = run->flow;
@@ -396,11 +532,8 @@ bool patch_inference_apply(struct flow_run *run, const struct flow_mark *mark)
 
 	if (!flow->where.inference || flow->is_informed)
 		return false;
-	flow->is_informed = true;
-	patches = patch_inference_get(flow->where.inference);
-	if (flow->where.inference->is_wrong)
-		flow_patch_expect_little(flow);
-	if (!patches->count)
+	patches = inform(flow);
+	if (!patches)
 		return false;
 	flow->disagrees = false;
 	flow_mark_return(run, mark, patches);

@@ -1,4 +1,4 @@
-/* Infers from a sample, the beginning of every queue, which instructions of kernels were patched
+/* Infers from a sample of all queues which instructions of kernels were patched
  * since they were copied, and from when to when. A single disagreement of packets and code has
  * often several explanations; over many, only the right one explains all and is never contradicted.
  * This is done when first needed, and every segment gets the same result. */
@@ -27,6 +27,7 @@ struct patch_inference {
 		size_t count, room;
 	} sources;
 	pthread_mutex_t lock;
+	bool is_begun, is_needed; /* it was seen whether there is something to learn; there is */
 	bool is_done;
 	bool is_wrong; /* so much disagrees that the copy is not of the code that ran */
 	struct flow_patches patches;
@@ -45,6 +46,14 @@ void patch_inference_free(struct patch_inference *inference);
 
 /** The patches; any thread may ask, the first one infers them and the others wait. */
 const struct flow_patches *patch_inference_get(struct patch_inference *inference);
+
+/**
+ * The flow meets the code of a kernel (flow_meets_kernel()): have the inferred patches in force
+ * from there on, if packets and code disagree anywhere in a sample of the trace. The flow may pass
+ * a patched site and yet never disagree, and what it then told would not be what ran. The mark
+ * comes to where the flow is.
+ */
+void patch_inference_begin(struct flow_run *run, struct flow_mark *mark);
 
 /**
  * Packets and code disagree: go back to the mark with the inferred patches in force. Returns false,

@@ -397,6 +397,17 @@ static void collect(struct search *search, const struct pt_flow *base, struct si
 	}
 }
 
+/* Whether what a form changes beside its site is so already, as a group in force has it. */
+static bool says_nothing_new(const struct search *search, const struct patch_form *form,
+			     const struct machine *machine, const struct pt_flow *base)
+{
+	struct patched_insn now;
+
+	return form->also.site &&
+	       flow_patch_find(&search->patches, machine, form->also.site, base, &now) &&
+	       now.to == form->also.to;
+}
+
 static void try_from(struct search *search, const struct pt_flow *base, unsigned depth);
 
 static void try_site(struct search *search, const struct site *site, const struct pt_flow *base,
@@ -409,8 +420,11 @@ static void try_site(struct search *search, const struct site *site, const struc
 
 	for (unsigned i = 0; i < forms.count && search->work; i++) {
 		const struct patch_form *form = &forms.items[i];
-		struct flow_patch *patch = &patches->items[patches->count++];
+		struct flow_patch *patch;
 
+		if (says_nothing_new(search, form, machine, base))
+			continue;
+		patch = &patches->items[patches->count++];
 		*patch = (struct flow_patch){ .machine = machine,
 					      .insn = form->insn,
 					      .also = form->also,

@@ -124,11 +124,16 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 	flow_patch_settle(flow);
 	flow_mark_set(&run, &mark);
 	while (flow_has_room(&run)) {
-		uint64_t until = end_of_batch(flow, &mark);
-		bool has_ended = can_run_fast(flow) && flow_run_fast(&run, until);
-		uint32_t addresses = flow->addresses;
+		uint64_t until;
+		uint32_t addresses;
+		bool has_ended;
 		int r;
 
+		if (flow_meets_kernel(flow))
+			patch_inference_begin(&run, &mark);
+		until = end_of_batch(flow, &mark);
+		has_ended = can_run_fast(flow) && flow_run_fast(&run, until);
+		addresses = flow->addresses;
 		if (has_ended && !flow_is_in_doubt(flow))
 			return 0;
 		r = has_ended ? 0 : flow_next(&run);

@@ -182,6 +182,7 @@ struct pt_flow {
 	uint64_t returns[RETURN_STACK];
 	uint32_t return_top, return_count;
 	uint64_t near;    /* position of a disagreement that the flow was taken back from */
+	bool met_kernel;  /* see patch_inference_begin() */
 	bool is_informed; /* `patches` has what patch_inference found */
 	bool disagrees;   /* packets and code disagree at the present packet */
 	bool is_trial;    /* patches are tried out: links between blocks are not used */

@@ -6,6 +6,9 @@
 #include "decode/base/search.h"
 #include "decode/base/vec.h"
 
+/* Of trace before a part that begins in a guest, for the clock. */
+enum { LEAD_BYTES = 256 << 10 };
+
 /* Parts in a row that were not looked at. */
 struct run {
 	struct sample_part first;
@@ -205,6 +208,48 @@ size_t trace_sample_choose(const struct trace_sample *sample, const struct sampl
 		count = choose(&list, times, most, ret);
 	vec_free(&list);
 	return count;
+}
+
+static struct pt_psb_state state_at(const struct patch_inference *sources,
+				    const struct aux_queue *queue, uint64_t psb)
+{
+	struct pt_psb_state state;
+	struct pt_cursor cursor;
+
+	pt_cursor_init(&cursor, queue, sources->config, psb + PT_PSB_SIZE);
+	(void)pt_cursor_psb(&cursor, &state);
+	return state;
+}
+
+/* The PSB from which on a clock that knows nothing knows the time at a PSB. A guest's time it may
+ * not understand: then that is the last one before it, if it is not far, that is of the host. */
+static uint64_t clock_start(const struct patch_inference *sources, const struct aux_queue *queue,
+			    uint64_t psb)
+{
+	struct pt_psb_state state = state_at(sources, queue, psb);
+	uint64_t at = psb > LEAD_BYTES ? psb - LEAD_BYTES : 0, start = psb, offset;
+
+	if (!state.have_pip || !state.nr || pt_offsets_find(&sources->offsets, state.vmcs, &offset))
+		return psb;
+	while ((at = pt_psb_after(queue, at)) < psb) {
+		state = state_at(sources, queue, at);
+		if (state.have_tsc && !(state.have_pip && state.nr))
+			start = at;
+		at += PT_PSB_SIZE;
+	}
+	return start;
+}
+
+void trace_sample_enter(const struct patch_inference *sources, const struct aux_queue *queue,
+			uint64_t psb, struct pt_walk *walk)
+{
+	struct pt_segment start;
+
+	pt_walk_init(walk, queue, sources->config, &sources->offsets, UINT64_MAX);
+	walk->grid = SAMPLE_BYTES;
+	start = walk->segment;
+	start.from = clock_start(sources, queue, psb);
+	pt_walk_resume(walk, &start);
 }
 
 void trace_sample_free(struct trace_sample *sample)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "decode/patch_inference.h"
+#include "decode/pt_segment.h"
 
 enum { SAMPLE_BYTES = 16 << 10 }; /* of trace in one part, about: from PSB to PSB */
 
@@ -58,6 +59,13 @@ bool trace_sample_add(struct trace_sample *sample, const struct sample_seen *see
  */
 size_t trace_sample_choose(const struct trace_sample *sample, const struct sample_times *times,
 			   size_t most, struct sample_part *ret);
+
+/**
+ * Begin to walk a queue at a PSB, as if nothing were known before it: it is cut at the grid of the
+ * parts. In a guest the walk begins before that, so that it knows the time when it comes there.
+ */
+void trace_sample_enter(const struct patch_inference *sources, const struct aux_queue *queue,
+			uint64_t psb, struct pt_walk *walk);
 
 /** Free everything; accepts zeroes. */
 void trace_sample_free(struct trace_sample *sample);

@@ -3,8 +3,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 
+#include <string.h>
+
 #include <cmocka.h>
 
+#include "decode/machine_parts.h"
 #include "tests/flow_bench.h"
 
 /* Patches inferred from traces of simulated kernels, of which every label is known. */
@@ -110,12 +113,205 @@ static void a_copy_of_other_code_is_noticed(void **state)
 	assert_true(learn(&options, &other).is_wrong);
 }
 
+/* A kernel with three functions, each with a tracepoint's label that is off in its copy:
+ *     xor eax, eax; label; jmp *rcx
+ * and where the label leads: call the iterator; jmp behind the label. Probes have a conditional
+ * branch, but that of the last tracepoint. Returns are not compressed. */
+enum {
+	FUNCTION = 0x80, /* bytes of each */
+	HOOK = 0x40,
+	CALL_SIZE = 5,
+	ITERATORS = 0x200,
+	PROBES = 0x300,
+	APART = 0x10,
+	SIZE = 0x400,
+	FUNCTIONS = 3,
+	SILENT = 2, /* the last one */
+	SPACE = 80, /* bytes of trace between visits */
+};
+
+static const uint64_t base = 0xffffffff81000000;
+
+static void put_call(uint8_t *image, size_t at, size_t to)
+{
+	int32_t distance = (int32_t)(to - (at + CALL_SIZE));
+
+	image[at] = 0xe8;
+	memcpy(image + at + 1, &distance, sizeof(distance));
+}
+
+static void make_kernel(uint8_t image[SIZE])
+{
+	memset(image, 0xcc, SIZE);
+	for (unsigned i = 0; i < FUNCTIONS; i++) {
+		memcpy(image + i * FUNCTION, "\x31\xc0\x0f\x1f\x44\0\0\xff\xe1", 9);
+		put_call(image, i * FUNCTION + HOOK, ITERATORS + i * APART);
+		memcpy(image + i * FUNCTION + HOOK + CALL_SIZE, "\xeb\xc0", 2);
+		image[ITERATORS + i * APART] = 0xc3;
+		memcpy(image + PROBES + i * APART, i == SILENT ? "\xc3\xcc\xcc" : "\x75\0\xc3", 3);
+	}
+}
+
+static void load_kernel(struct machine *machine)
+{
+	static const char *const names[] = { "__traceiter_x", "__traceiter_y", "__traceiter_z",
+					     "perf_trace_x",  "perf_trace_y",  "perf_trace_z" };
+	uint8_t image[SIZE];
+
+	make_kernel(image);
+	assert_true(bench_add_code(machine, base, image, SIZE));
+	for (unsigned i = 0; i < 2 * FUNCTIONS; i++) {
+		size_t at = i < FUNCTIONS ? ITERATORS : PROBES;
+		struct symbol symbol = { .start = base + at + i % FUNCTIONS * APART,
+					 .name = names[i] };
+
+		assert_int_equal(symbols_add(&machine->symbols, &symbol), 0);
+	}
+	for (unsigned i = 0; i < FUNCTIONS; i++)
+		assert_true(bench_add_function(machine, base + i * FUNCTION));
+	assert_int_equal(symbols_finish(&machine->symbols, true), 0);
+}
+
+static void put_begin(struct pt_bytes *trace, unsigned function)
+{
+	pt_put_psb(trace);
+	pt_put_value(trace, PT_PSBEND, 0);
+	pt_put_ip(trace, PT_TIP_PGE, base + function * FUNCTION, PT_IP_AUTO);
+}
+
+/* A function runs with its tracepoint on or off, and jumps to another one. */
+static void put_visit(struct pt_bytes *trace, unsigned function, bool is_on, unsigned next)
+{
+	const struct pt_packet tnt = { .kind = PT_TNT, .count = 1 };
+	static const uint8_t space[SPACE];
+
+	if (is_on && function != SILENT)
+		pt_put(trace, &tnt);
+	if (is_on)
+		pt_put_ip(trace, PT_TIP, base + function * FUNCTION + HOOK + CALL_SIZE, PT_IP_AUTO);
+	pt_put_ip(trace, PT_TIP, base + next * FUNCTION, PT_IP_AUTO);
+	pt_put_bytes(trace, space, sizeof(space));
+}
+
+struct bench {
+	struct pt_config config;
+	struct machines machines;
+	struct pt_bytes trace;
+	struct bench_queue queue;
+	struct patch_inference inference;
+};
+
+/* First two functions run with their tracepoints on, each so often twice in a row: the flow that is
+ * lost in the one visit is found again in the next. Then the silent one, in a segment of its own.
+ */
+static void begin(struct bench *bench, unsigned times)
+{
+	*bench = (struct bench){ .config = { .noretcomp = true } };
+	assert_true(bench_machines_new(&bench->machines));
+	load_kernel(bench->machines.host);
+	put_begin(&bench->trace, 0);
+	for (unsigned i = 0; i < 4 * times; i++)
+		put_visit(&bench->trace, i / 2 % 2, true, (i + 1) / 2 % 2);
+	put_begin(&bench->trace, SILENT);
+	put_visit(&bench->trace, SILENT, true, SILENT);
+	pt_put_ip(&bench->trace, PT_TIP_PGD, 0, 0);
+	bench_queue_add(&bench->queue, bench->trace.data, bench->trace.size, false);
+	patch_inference_init(&bench->inference, &bench->config, &bench->machines,
+			     &(struct pt_offsets){ 0 });
+	assert_int_equal(patch_inference_add(&bench->inference, &bench->queue.queue,
+					     &(struct flow_code){ .pid = 0 }),
+			 0);
+}
+
+static void end(struct bench *bench)
+{
+	patch_inference_free(&bench->inference);
+	bench_queue_free(&bench->queue);
+	machines_free(&bench->machines);
+	pt_bytes_free(&bench->trace);
+}
+
+struct outcome {
+	uint64_t insns;
+	uint32_t gaps, patches;
+};
+
+/* Decode the last segment alone. */
+static struct outcome decode_last(struct bench *bench, bool gaps_only)
+{
+	static struct flow_batch batch;
+	static struct pt_flow flow;
+	struct flow_code where = { .pid = 0, .inference = &bench->inference };
+	struct pt_segment segment;
+	struct pt_walk walk;
+	struct code code;
+
+	pt_walk_init(&walk, &bench->queue.queue, &bench->config, NULL, 0);
+	while (!pt_walk_next(&walk, &segment))
+		;
+	code_init(&code, &bench->machines);
+	where.code = &code;
+	pt_flow_init(&flow, &segment, &bench->config, &where, gaps_only);
+	batch.room = FLOW_BATCH;
+	while (!pt_flow_run(&flow, &batch))
+		;
+	code_free(&code);
+	return (struct outcome){ flow.insns, flow.gaps, flow.patches.count };
+}
+
+static void what_is_switched_on_together_is_learned_as_one(void **state)
+{
+	const struct flow_patches *patches;
+	struct bench bench;
+
+	begin(&bench, 20);
+	patches = patch_inference_get(&bench.inference);
+	assert_int_equal(patches->count, 1);
+	assert_non_null(patches->items[0].group.table);
+	assert_int_equal(patches->items[0].group.user, PROBE_PERF);
+	assert_true(patches->items[0].group.is_on);
+	assert_int_equal(patches->items[0].since, 0);
+	assert_int_equal(patches->items[0].until, UINT64_MAX);
+	end(&bench);
+}
+
+/* A return that nobody expects looks like a jump. */
+static void what_never_disagrees_is_told_as_others_learned(void **state)
+{
+	struct outcome text, errors;
+	struct bench bench;
+
+	begin(&bench, 20);
+	text = decode_last(&bench, false);
+	assert_int_equal(text.gaps, 0);
+	assert_int_equal(text.patches, 1);
+	errors = decode_last(&bench, true);
+	assert_int_equal(errors.gaps, 0);
+	assert_int_equal(errors.patches, 0);
+	assert_int_equal(text.insns, errors.insns + 2); /* the call of the probe, and its return */
+	end(&bench);
+}
+
+/* Nothing disagrees anywhere. */
+static void without_disagreement_code_is_as_copied(void **state)
+{
+	struct bench bench;
+
+	begin(&bench, 0);
+	assert_int_equal(decode_last(&bench, false).patches, 0);
+	assert_int_equal(patch_inference_get(&bench.inference)->count, 0);
+	end(&bench);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(where_nothing_changed_there_is_nothing_to_learn),
 		cmocka_unit_test(what_is_learned_is_so),
 		cmocka_unit_test(a_copy_of_other_code_is_noticed),
+		cmocka_unit_test(what_is_switched_on_together_is_learned_as_one),
+		cmocka_unit_test(what_never_disagrees_is_told_as_others_learned),
+		cmocka_unit_test(without_disagreement_code_is_as_copied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,100 @@
+#include "decode/sample_segments.h"
+
+#include <stdlib.h>
+
+#include "decode/aux_pages.h"
+#include "decode/base/error.h"
+#include "decode/base/vec.h"
+
+enum { PART_MOST = 4 * SAMPLE_BYTES }; /* of a part, where PSBs are far from each other */
+
+static bool add(struct sample_segments *segments, size_t source, const struct pt_segment *segment)
+{
+	const struct sample_segment item = { *segment, (uint32_t)source };
+
+	return vec_push(segments, item);
+}
+
+static int read_queue(const struct patch_inference *sources, size_t number,
+		      struct sample_segments *ret)
+{
+	struct pt_segment segment;
+	struct pt_walk walk;
+
+	pt_walk_init(&walk, sources->sources.items[number].queue, sources->config,
+		     &sources->offsets, SAMPLE_BYTES);
+	while (!pt_walk_next(&walk, &segment))
+		if (!add(ret, number, &segment))
+			return -PTVM_NO_MEMORY;
+	return 0;
+}
+
+/* The next segment, or if that goes too far what was read of it. Returns false behind the last. */
+static bool next(struct pt_walk *walk, struct pt_segment *ret)
+{
+	if (walk->ended || pt_cursor_position(&walk->cursor) >= walk->stop)
+		return false;
+	if (!pt_walk_next(walk, ret))
+		return true;
+	*ret = walk->segment;
+	ret->to = pt_cursor_position(&walk->cursor);
+	return ret->to > ret->from;
+}
+
+/* The segments that begin in a part, or behind it if it has no PSB. */
+static int read_part(const struct patch_inference *sources, const struct sample_part *part,
+		     struct sample_segments *ret)
+{
+	const struct aux_queue *queue = sources->sources.items[part->queue].queue;
+	const struct sample_segment *last = ret->count ? &ret->items[ret->count - 1] : NULL;
+	uint64_t psb = pt_psb_after(queue, part->number * SAMPLE_BYTES), from;
+	struct pt_segment segment;
+	struct pt_walk walk;
+	bool is_added = true;
+
+	if (psb >= queue->size ||
+	    (last && last->source == part->queue && last->segment.from >= psb))
+		return 0;
+	trace_sample_enter(sources, queue, psb, &walk);
+	walk.stop = psb + PART_MOST;
+	from = walk.segment.from;
+	while (is_added && walk.segment.from < psb + SAMPLE_BYTES && next(&walk, &segment))
+		is_added = segment.from < psb || add(ret, part->queue, &segment);
+	aux_pages_release_trace(&sources->mapping, queue, from, pt_cursor_position(&walk.cursor));
+	return is_added ? 0 : -PTVM_NO_MEMORY;
+}
+
+static int read_parts(const struct patch_inference *sources, size_t most,
+		      struct sample_segments *ret)
+{
+	static const struct sample_times all_times = { 0, UINT64_MAX };
+	const struct trace_sample sample = { .sources = sources };
+	struct sample_part *parts = calloc(most, sizeof(*parts));
+	size_t count = parts ? trace_sample_choose(&sample, &all_times, most, parts) : 0;
+	int r = parts ? 0 : -PTVM_NO_MEMORY;
+
+	for (size_t i = 0; i < count && !r; i++)
+		r = read_part(sources, &parts[i], ret);
+	free(parts);
+	return r;
+}
+
+int sample_segments_read(const struct patch_inference *sources, uint64_t most,
+			 struct sample_segments *ret)
+{
+	uint64_t size = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < sources->sources.count; i++)
+		size += sources->sources.items[i].queue->size;
+	if (size > most)
+		return read_parts(sources, most / SAMPLE_BYTES, ret);
+	for (size_t i = 0; i < sources->sources.count && !r; i++)
+		r = read_queue(sources, i, ret);
+	return r;
+}
+
+void sample_segments_free(struct sample_segments *segments)
+{
+	vec_free(segments);
+}
