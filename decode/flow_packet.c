@@ -1,6 +1,7 @@
 #include "decode/flow_packet.h"
 
 #include "decode/base/error.h"
+#include "decode/flow_return.h"
 
 /* With `quick`, code is not looked at: an instruction is known to have run if a packet tells its
  * address. */
@@ -201,7 +202,8 @@ static void settle_psb(struct flow_run *run, const struct pt_psb_state *state)
 	flow->block = NULL;
 	flow->ip = state->ip;
 	flow->addresses++;
-	flow->return_count = 0;
+	flow->return_count = flow->return_doubts = 0;
+	flow->is_after_gap = false;
 	flow->at_fup = flow->aborting = flow->fup_is_plain = flow->overflowed = false;
 	flow->fup_event.kind = PT_BAD;
 }
@@ -320,11 +322,15 @@ static void take_event(struct flow_run *run, const struct pt_packet *packet)
 		add_event(run, packet, false);
 }
 
-static void take_tnt(struct pt_flow *flow, const struct pt_packet *packet)
+static void take_tnt(struct flow_run *run, const struct pt_packet *packet)
 {
+	struct pt_flow *flow = run->flow;
+
 	flow->tnt = packet->payload;
 	flow->tnt_count = flow->state == FLOW_RUNNING && !flow->quick ? packet->count : 0;
 	flow->at_fup = false;
+	if (flow->way_back.ip && flow->state == FLOW_LOST)
+		flow_return_resume(run, packet);
 }
 
 /* Is it a packet that --itrace=qq does not use, about what happens between two PSB+ groups? */
@@ -373,7 +379,7 @@ static void take_packet(struct flow_run *run, const struct pt_packet *packet)
 	switch (packet->kind) {
 	case PT_TNT:
 		flow_tell_time(run);
-		take_tnt(flow, packet);
+		take_tnt(run, packet);
 		break;
 	case PT_TIP: take_tip(run, packet); break;
 	case PT_TIP_PGE: flow_take_pge(run, packet); break;

@@ -5,9 +5,11 @@
 #include "decode/base/error.h"
 #include "decode/flow_packet.h"
 #include "decode/flow_patch.h"
+#include "decode/flow_return.h"
 #include "decode/mismatch_log.h"
 #include "decode/odd_branch.h"
 #include "decode/replaced_module.h"
+#include "decode/return_sites.h"
 
 void flow_add_time(struct flow_run *run)
 {
@@ -64,10 +66,24 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 	flow->block = NULL;
 	flow->tnt_count = 0;
 	flow->at_fup = false;
+	flow->return_doubts += flow->return_count;
+	if (flow->return_doubts > RETURN_STACK)
+		flow->return_doubts = RETURN_STACK;
 	flow->return_count = 0;
+	flow->is_after_gap = true;
 	flow->gaps++;
 	log_gap(flow, kind);
 	flow->disagrees |= kind == GAP_MISMATCH;
+}
+
+/* A gap that code which is not known may be the reason of. */
+static void lose_way(struct flow_run *run, enum gap_kind kind)
+{
+	uint64_t tnt = run->flow->tnt;
+	uint32_t count = run->flow->tnt_count;
+
+	flow_gap(run, kind, run->flow->ip);
+	flow_return_look(run, tnt, count);
 }
 
 void flow_begin_at(struct flow_run *run, uint64_t ip)
@@ -142,7 +158,7 @@ static bool look_up(struct flow_run *run)
 	if (flow->block->astray)
 		replaced_module_note_astray(flow);
 	if (!flow->block->count || replaced_module_has(flow, flow->block)) {
-		flow_gap(run, GAP_NO_CODE, flow->ip);
+		lose_way(run, GAP_NO_CODE);
 		return false;
 	}
 	return true;
@@ -219,6 +235,14 @@ static bool is_idle_loop(struct pt_flow *flow)
 	return false;
 }
 
+/* A direct call of the kernel leads to where no code is. There may have been some that was called
+ * when it was copied, as by ftrace (patch_forms.c), but the call itself is in doubt. */
+static bool is_call_to_nowhere(const struct block *block)
+{
+	return block->end == BLOCK_NO_CODE && block->count && flow_patch_is_possible(block) &&
+	       block->next >> 63 && block->insns[block->count - 1].class == INSN_CALL;
+}
+
 /* The block ends without needing a packet. False when sync is lost. */
 static bool pass(struct flow_run *run)
 {
@@ -231,7 +255,24 @@ static bool pass(struct flow_run *run)
 	}
 	emit_block(run, block, block->count, false);
 	go(run, block, 0, block->next);
+	flow->disagrees |= flow->state == FLOW_LOST && is_call_to_nowhere(block);
 	return flow->state == FLOW_RUNNING;
+}
+
+/* Take note of where a return goes, if that is of interest. */
+static void note_return(const struct pt_flow *flow, const struct block *block, uint64_t ip)
+{
+	if (flow->where.returns && !flow->is_trial)
+		return_sites_note(flow->where.returns, block, ip);
+}
+
+/* A return to a call that is not known. */
+static bool find_return(struct flow_run *run, uint64_t *ret)
+{
+	struct pt_flow *flow = run->flow;
+
+	flow->is_return_found = flow_return_find(run, ret);
+	return flow->is_return_found;
 }
 
 static void return_by_bit(struct flow_run *run, bool bit)
@@ -241,10 +282,16 @@ static void return_by_bit(struct flow_run *run, bool bit)
 	uint64_t ip;
 
 	emit_block(run, block, block->count, true); /* its own calls are on the stack first */
-	if (!bit || !flow_pop(flow, &ip)) {
-		flow_gap(run, GAP_MISMATCH, flow->ip);
+	if (bit && !flow->return_count && flow->is_guess) {
+		flow->is_at_unknown = true;
+		flow->state = FLOW_LOST;
 		return;
 	}
+	if (!bit || (!flow_pop(flow, &ip) && !find_return(run, &ip))) {
+		lose_way(run, GAP_MISMATCH);
+		return;
+	}
+	note_return(flow, block, ip);
 	flow->returns_met++;
 	flow_say(run, FLOW_TO, ip);
 	go(run, block, 1, ip);
@@ -308,7 +355,7 @@ void flow_run_tnt(struct flow_run *run)
 		} else {
 			step_before_bit(run);
 		}
-	} while (flow->tnt_count && run->batch->count < FLOW_BATCH - 64 &&
+	} while (flow->tnt_count && !flow->is_return_found && run->batch->count < FLOW_BATCH - 64 &&
 		 !flow_should_forget_code(flow));
 }
 
@@ -394,8 +441,10 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	flow->addresses++;
 	if (flow->is_trial || flow->where.log)
 		odd_branch_note(flow, block, ip);
-	if (block->end == BLOCK_RETURN)
+	if (block->end == BLOCK_RETURN) {
 		(void)flow_pop(flow, &ignored);
+		note_return(flow, block, ip);
+	}
 	if (block->end != BLOCK_FAR) {
 		flow_say(run, FLOW_TO, ip);
 		go(run, block, 1, ip);

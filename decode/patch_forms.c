@@ -113,6 +113,13 @@ static bool is_ftrace_call(const char *callee)
 			  !strcmp(callee, "ftrace_regs_caller") || !strcmp(callee, "__fentry__"));
 }
 
+static bool is_code(struct machine *machine, uint64_t ip, uint64_t time_ns)
+{
+	struct code_view view;
+
+	return !machine_code(machine, -1, ip, time_ns, &view);
+}
+
 /* A call of which kernels make another. */
 static void add_calls(struct machine *machine, const struct insn *insn, uint64_t time_ns,
 		      struct patch_forms *ret)
@@ -122,7 +129,7 @@ static void add_calls(struct machine *machine, const struct insn *insn, uint64_t
 	const struct probe_entry *entry = NULL;
 	struct patch_form form = { 0 };
 
-	if (is_ftrace_call(callee)) {
+	if (is_ftrace_call(callee) || !is_code(machine, insn->target, time_ns)) {
 		form.insn = patched_insn_label(insn->ip, insn->length, insn_next(insn));
 		add(ret, &form);
 		return;

@@ -77,6 +77,7 @@ void patch_inference_free(struct patch_inference *inference)
 	if (!inference->config)
 		return;
 	vec_free(&inference->sources);
+	return_sites_free(&inference->returns);
 	(void)pthread_mutex_destroy(&inference->lock);
 }
 
@@ -100,6 +101,7 @@ static void begin(const struct pass *pass, const struct sample_segment *item)
 	where.inference = NULL;
 	where.candidates = pass->is_asking ? &work->candidates : NULL;
 	where.log = pass->log;
+	where.returns = pass->is_asking ? &inference->returns : NULL;
 	pt_flow_init(flow, &item->segment, inference->config, &where, true);
 	if (!pass->is_asking)
 		flow->patches.work = 0;
@@ -523,6 +525,12 @@ void patch_inference_begin(struct flow_run *run, struct flow_mark *mark)
 	flow_mark_set(run, mark);
 	flow_mark_return(run, mark, patches);
 	flow_mark_set(run, mark);
+}
+
+const struct return_sites *patch_inference_returns(struct patch_inference *inference)
+{
+	(void)patch_inference_get(inference);
+	return &inference->returns;
 }
 
 bool patch_inference_apply(struct flow_run *run, const struct flow_mark *mark)

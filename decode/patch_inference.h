@@ -10,6 +10,7 @@
 
 #include "decode/flow_mark.h"
 #include "decode/pt_offsets.h"
+#include "decode/return_sites.h"
 
 /** A queue, and where its flow finds code (without `code`). */
 struct inference_source {
@@ -31,6 +32,7 @@ struct patch_inference {
 	bool is_done;
 	bool is_wrong; /* so much disagrees that the copy is not of the code that ran */
 	struct flow_patches patches;
+	struct return_sites returns;
 };
 
 /** Begin without sources; `config` and `machines` are borrowed. */
@@ -46,6 +48,9 @@ void patch_inference_free(struct patch_inference *inference);
 
 /** The patches; any thread may ask, the first one infers them and the others wait. */
 const struct flow_patches *patch_inference_get(struct patch_inference *inference);
+
+/** Where functions return to; the same as patch_inference_get() otherwise. */
+const struct return_sites *patch_inference_returns(struct patch_inference *inference);
 
 /**
  * The flow meets the code of a kernel (flow_meets_kernel()): have the inferred patches in force

@@ -6,6 +6,7 @@
 #include "decode/flow_mark.h"
 #include "decode/flow_packet.h"
 #include "decode/flow_patch.h"
+#include "decode/flow_return.h"
 #include "decode/patch_inference.h"
 #include "decode/patch_search.h"
 #include "decode/replaced_module.h"
@@ -53,6 +54,7 @@ void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
 	flow->lacks_ip = segment->lost;
 	pt_cursor_init(&flow->cursor, segment->queue, config, segment->from);
 	flow_patch_init(flow);
+	flow_return_init(flow);
 }
 
 static void start(struct flow_run *run)
@@ -142,6 +144,10 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 		if (flow->disagrees && (patch_inference_apply(&run, &mark) ||
 					come_near(&run, &mark) || patch_search(&run, &mark)))
 			continue;
+		if (flow->is_return_found) {
+			flow->is_return_found = false;
+			flow_mark_set(&run, &mark);
+		}
 		if (flow_should_forget_code(flow))
 			forget_code(flow, &mark);
 		if (r)

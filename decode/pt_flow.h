@@ -92,6 +92,7 @@ struct flow_batch {
 };
 
 struct patch_inference;
+struct return_sites;
 struct patch_candidates;
 struct mismatch_log;
 struct module_doubts;
@@ -108,6 +109,7 @@ struct flow_code {
 					      * NULL: it is patched */
 	struct module_doubts *doubts;        /* for modules that were replaced; NULL: none are */
 	struct mismatch_log *log;            /* where mismatches are noted; NULL: nowhere */
+	struct return_sites *returns;        /* where returns are noted; NULL: nowhere */
 };
 
 enum { FLOW_PATCHES = 64 };
@@ -181,11 +183,23 @@ struct pt_flow {
 	bool lacks_ip;     /* behind a loss the last IP is not known; only while FLOW_LOST */
 	uint64_t returns[RETURN_STACK];
 	uint32_t return_top, return_count;
-	uint64_t near;    /* position of a disagreement that the flow was taken back from */
-	bool met_kernel;  /* see patch_inference_begin() */
-	bool is_informed; /* `patches` has what patch_inference found */
-	bool disagrees;   /* packets and code disagree at the present packet */
-	bool is_trial;    /* patches are tried out: links between blocks are not used */
+	uint32_t return_doubts; /* calls below those, open before a gap, or overwritten by others */
+	struct flow_way_back {
+		uint64_t ip;       /* where a call from before a gap returns to; 0: unknown */
+		uint64_t position; /* behind the TNT packet that has the return */
+		uint32_t popped;   /* calls that are then no longer open */
+		uint32_t count;    /* branches left in the packet */
+	} way_back;
+	uint64_t return_steps; /* that may still be tried in search of the way back */
+	bool is_after_gap;     /* since the last PSB+: there may be open calls that are not known */
+	bool is_return_found;  /* just now, of a call that was not known */
+	bool is_guess;         /* flow_return.h tries where a return may have gone; */
+	bool is_at_unknown;    /* it came to the next one that goes to no known call */
+	uint64_t near;         /* position of a disagreement that the flow was taken back from */
+	bool met_kernel;       /* see patch_inference_begin() */
+	bool is_informed;      /* `patches` has what patch_inference found */
+	bool disagrees;        /* packets and code disagree at the present packet */
+	bool is_trial;         /* patches are tried out: links between blocks are not used */
 	struct pt_packet fup_event; /* the event that the next FUP belongs to; kind PT_BAD: none */
 	struct replaced_modules replaced;
 	struct flow_patches patches;

@@ -107,6 +107,18 @@ static void a_call_of_ftrace_may_be_a_nop(void **state)
 	assert_option(&forms, 0, NEXT, "\x0f\x1f\x44\0\0");
 }
 
+static void a_call_of_nothing_may_be_a_nop(void **state)
+{
+	struct patch_forms forms;
+	struct fixture fixture;
+
+	make(&fixture, "\xe8\0\0\x10\0");
+	add_symbol(&fixture, CALLEE, "ftrace_regs_caller");
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 1);
+	assert_option(&forms, 0, NEXT, "\x0f\x1f\x44\0\0");
+}
+
 static void a_tracepoint_calls_its_only_probe(void **state)
 {
 	struct patch_forms forms;
@@ -205,6 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_label_may_be_a_jump),
 		cmocka_unit_test(a_call_of_ftrace_may_be_a_nop),
+		cmocka_unit_test(a_call_of_nothing_may_be_a_nop),
 		cmocka_unit_test(a_tracepoint_calls_its_only_probe),
 		cmocka_unit_test(a_trampoline_jumps_to_it),
 		cmocka_unit_test(a_tracepoint_is_switched_on_with_its_probe),
