@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-enum { TEXT_ITEMS = 256 }; /* of a batch, where each may be many lines */
-
 void job_init(struct job *job, struct printer *printer)
 {
 	job->next = NULL;
@@ -59,7 +57,6 @@ int job_run(struct job *job, struct worker *worker, const struct flow_code *wher
 		begin(job, worker, &own);
 	forget_blocks(job);
 	job->flow.where = job->printer->where = own;
-	worker->batch.room = worker->gaps_only ? FLOW_BATCH : FLOW_MARGIN + TEXT_ITEMS;
 	job->printer->out = chunk->text;
 	job->printer->runs = chunk->runs;
 	r = fill(job, worker);

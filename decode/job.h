@@ -32,7 +32,7 @@ struct worker {
 	bool gaps_only;     /* see pt_flow_init() */
 	size_t chunk_bytes; /* of text, that a chunk should have */
 	struct code code;
-	struct flow_batch batch;
+	struct flow_batch batch; /* its room is set */
 };
 
 /** Begin with a job whose segment is set; `printer`: of the queue, or NULL for its own. */

@@ -18,9 +18,13 @@ enum {
 	/* Memory of all lanes: a segment's text may be so much, and each thread runs ahead by one.
 	 */
 	THREAD_TEXT_BYTES = 12 << 20,
-	TEXT_BYTES = 48 << 20,
+	TEXT_BYTES = 32 << 20,
 	CHUNK_BYTES = 256 << 10, /* stays in the cache of the thread that makes it and writes it */
-	CODE_BYTES = 128 << 20,  /* of all threads */
+	CHUNK_LEAST = 16 << 10,  /* also if that takes more memory: to choose a lane takes time */
+	CODE_BYTES = 96 << 20,   /* of all threads */
+	TEXT_ITEMS = 256,        /* of a batch, where each may be many lines; */
+	FEW_ITEMS = 64,          /* with more queues than so many */
+	MANY_QUEUES = 512,
 	/* Trace that a lane, and all of them, is done with before its pages are given back: that
 	 * interrupts each CPU with a thread. */
 	LANE_TRACE_BYTES = 4 << 20,
@@ -76,20 +80,24 @@ static struct chunk *take_chunk(struct team *team)
 	if (!chunk)
 		chunk = chunk_new(team->chunk_bytes);
 	if (chunk)
-		team->chunk_count++;
+		team->text_bytes += chunk->text.room;
 	else
 		team->out_of_memory = team->stop = true;
 	return chunk;
 }
 
-/* The last one is taken first again: it is still in the cache. */
+/* The last one is taken first again: it is still in the cache. One that had to grow is not kept. */
 static void give_back(struct team *team, struct chunk *chunk)
 {
+	team->text_bytes -= chunk->text.room;
+	if (chunk->text.room > 2 * chunk_room(team->chunk_bytes)) {
+		chunk_free(chunk);
+		return;
+	}
 	chunk->text.size = 0;
 	chunk->runs.count = 0;
 	chunk->next = team->chunks.first;
 	team->chunks.first = chunk;
-	team->chunk_count--;
 }
 
 /* Give the chunks of a lane that are done to the timeline, and drop the jobs that have ended. */
@@ -176,7 +184,7 @@ static bool is_missed(const struct team *team, const struct lane *lane, const st
  * NULL when there is nothing to do. */
 static struct lane *pick(struct team *team, struct job **ret)
 {
-	bool missed = false, has_room = team->chunk_count < team->chunks_max;
+	bool missed = false, has_room = team->text_bytes < team->text_most;
 	struct lane *best = NULL;
 	uint64_t best_time = 0;
 
@@ -265,15 +273,18 @@ static void release_trace(struct team *team, struct lane *lane)
 static void run_on(struct team *team, struct lane *lane, struct job *job, struct worker *worker)
 {
 	struct chunk *chunk = take_chunk(team);
+	size_t room;
 	int r;
 
 	if (!chunk)
 		return;
+	room = chunk->text.room;
 	job->state = JOB_RUNNING;
 	release_trace(team, lane);
 	pthread_mutex_unlock(&team->lock);
 	r = job_run(job, worker, &lane->where, chunk);
 	pthread_mutex_lock(&team->lock);
+	team->text_bytes += chunk->text.room - room;
 	if (chunk->text.failed)
 		team->out_of_memory = team->stop = true;
 	if (chunk->runs.count)
@@ -291,6 +302,7 @@ static void worker_init(struct worker *worker, const struct team *team)
 	worker->print = team->print;
 	worker->gaps_only = team->gaps_only;
 	worker->chunk_bytes = team->chunk_bytes;
+	worker->batch.room = team->batch_room;
 	code_init(&worker->code, team->print->machines);
 	if (worker->code.most_bytes > CODE_BYTES / team->threads)
 		worker->code.most_bytes = CODE_BYTES / team->threads;
@@ -442,6 +454,15 @@ static int init_lanes(struct team *team, const struct aux_queue *queues, size_t 
 	return 0;
 }
 
+/* It may depend neither on threads nor on what is selected, since what is found patched may depend
+ * on it. */
+static uint32_t batch_room(const struct team *team)
+{
+	uint32_t items = team->inference.sources.count > MANY_QUEUES ? FEW_ITEMS : TEXT_ITEMS;
+
+	return team->gaps_only ? FLOW_BATCH : FLOW_MARGIN + items;
+}
+
 /* With many lanes each has fewer jobs, and at last shorter text. */
 static void share_memory(struct team *team)
 {
@@ -456,7 +477,10 @@ static void share_memory(struct team *team)
 	team->chunk_bytes = text / 2 / lanes;
 	if (team->chunk_bytes > CHUNK_BYTES)
 		team->chunk_bytes = CHUNK_BYTES;
-	team->chunks_max = (unsigned)(text / (chunk_room(team->chunk_bytes) + 1));
+	if (team->chunk_bytes < CHUNK_LEAST)
+		team->chunk_bytes = CHUNK_LEAST;
+	team->text_most = text;
+	team->batch_room = batch_room(team);
 	team->trace_bytes =
 		TRACE_BYTES / lanes < LANE_TRACE_BYTES ? TRACE_BYTES / lanes : LANE_TRACE_BYTES;
 }

@@ -49,8 +49,9 @@ struct team {
 	size_t chunk_bytes;       /* of text that a chunk should have */
 	size_t trace_bytes;       /* of a lane that are given back at a time */
 	uint64_t released;        /* bytes of trace since tables gave pages back */
-	unsigned chunk_count;     /* that are in use */
-	unsigned chunks_max; /* more than these only while nothing could be written otherwise */
+	size_t text_bytes;        /* of all chunks in use */
+	size_t text_most;    /* more than so many only while nothing could be written otherwise */
+	uint32_t batch_room; /* items of a job's batches */
 	/* of segments that are done */
 	uint64_t gaps[GAP_KINDS], insns, corrections, translated;
 	struct label_list labels;

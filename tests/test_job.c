@@ -66,6 +66,7 @@ static int set_up(void **state)
 	f->config.machines = &f->machines;
 	f->where = (struct flow_code){ .pid = 7 };
 	f->worker.print = &f->config;
+	f->worker.batch.room = FLOW_MARGIN + 256;
 	code_init(&f->worker.code, &f->machines);
 	make_trace(f);
 	cut_segment(f);

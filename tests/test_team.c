@@ -360,6 +360,26 @@ static void threads_change_nothing_where_memory_is_short(void **state)
 	free(expected);
 }
 
+/* What had to grow for much text is not kept: each lane would have its own at last. */
+static void text_that_was_written_takes_no_memory(void **state)
+{
+	struct fixture *fixture = *state;
+	_cleanup_close_ int fd = memfd_create("lines", MFD_CLOEXEC);
+	const struct timeline_output output = { fd, 0, 2 };
+	struct ptvm_error error = { 0 };
+	struct team team;
+
+	add_queues(fixture);
+	assert_int_equal(team_init(&team, fixture->queues, MANY_QUEUES, &fixture->print, &output),
+			 0);
+	team.chunk_bytes = 1;
+	assert_int_equal(team_run(&team, &error), 0);
+	assert_int_equal(team.text_bytes, 0);
+	for (const struct chunk *chunk = team.chunks.first; chunk; chunk = chunk->next)
+		assert_true(chunk->text.room <= 2 * chunk_room(team.chunk_bytes));
+	team_free(&team);
+}
+
 static void every_instruction_has_its_line_and_times_rise(void **state)
 {
 	struct fixture *fixture = *state;
@@ -478,6 +498,7 @@ int main(void)
 		TEST(threads_change_nothing_where_lines_build_on_each_other),
 		TEST(threads_change_nothing_of_a_part_of_the_time),
 		TEST(threads_change_nothing_where_memory_is_short),
+		TEST(text_that_was_written_takes_no_memory),
 		TEST(every_instruction_has_its_line_and_times_rise),
 		TEST(a_limit_of_lines_cuts_the_same_text),
 		TEST(nothing_more_is_written_where_nobody_reads),
