@@ -14,7 +14,7 @@ enum {
 	LEARN_BYTES = 4 << 20,  /* of trace in all queues to learn from, or a sample of so much */
 	LOOK_BYTES = 512 << 10, /* the same to see whether there is anything to learn */
 	OTHERS = 64,         /* segments kept that are not at odds: what speaks against patches */
-	INSNS_MAX = 1 << 27, /* followed in all to learn, about: less than a second */
+	INSNS_MAX = 1 << 27, /* followed in all to learn, about: a second or two */
 	HYPOTHESES = 64,     /* kept */
 	TRIED = 20,          /* of them in one round */
 	FAILED_MAX = 6,      /* rounds that end without a patch */
