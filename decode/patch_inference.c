@@ -86,6 +86,7 @@ struct pass {
 	struct work *work;
 	struct mismatch_log *log; /* of it */
 	bool is_asking;           /* what might explain the disagreements, too */
+	bool is_noting;           /* where functions return to */
 	bool is_quick;            /* segments that are not at odds `without` stay as they are */
 	size_t most;              /* events; with more, it need not come to the end */
 };
@@ -101,7 +102,7 @@ static void begin(const struct pass *pass, const struct sample_segment *item)
 	where.inference = NULL;
 	where.candidates = pass->is_asking ? &work->candidates : NULL;
 	where.log = pass->log;
-	where.returns = pass->is_asking ? &inference->returns : NULL;
+	where.returns = pass->is_noting ? &inference->returns : NULL;
 	pt_flow_init(flow, &item->segment, inference->config, &where, true);
 	if (!pass->is_asking)
 		flow->patches.work = 0;
@@ -165,7 +166,11 @@ static void run_sample(const struct pass *pass)
  * might explain it. */
 static void run_without(struct work *work, bool is_asking)
 {
-	run_sample(&(struct pass){ work, &work->without, is_asking, false, SIZE_MAX });
+	run_sample(&(struct pass){ .work = work,
+				   .log = &work->without,
+				   .is_asking = is_asking,
+				   .is_noting = is_asking,
+				   .most = SIZE_MAX });
 }
 
 static struct hypothesis *find_hypothesis(struct work *work, const struct flow_patch *patch)
@@ -219,7 +224,8 @@ static struct mismatch_verdict try_patch(struct work *work, const struct flow_pa
 	known->items[known->count] = *patch;
 	known->items[known->count].since = 0;
 	known->items[known->count++].until = UINT64_MAX;
-	run_sample(&(struct pass){ work, &work->with, false, is_quick, most });
+	run_sample(&(struct pass){
+		.work = work, .log = &work->with, .is_quick = is_quick, .most = most });
 	known->count--;
 	if (work->with.count > most ||
 	    mismatch_log_compare(&work->without, &work->with, &work->unclear, &verdict))
@@ -383,11 +389,11 @@ static bool check(struct work *work)
 }
 
 /* Whether the kernel's code disagrees with packets of a segment, without patches. */
-static bool disagrees(struct work *work, const struct sample_segment *item)
+static bool disagrees(struct work *work, const struct sample_segment *item, bool is_noting)
 {
 	bool goes_on = true, found = false;
 
-	begin(&(struct pass){ .work = work }, item);
+	begin(&(struct pass){ .work = work, .is_noting = is_noting }, item);
 	while (goes_on && !found) {
 		goes_on = run(work);
 		for (uint32_t i = 0; i < work->batch.count; i++)
@@ -409,7 +415,7 @@ static bool thin_out(struct work *work)
 	work->bytes = 0;
 	for (size_t i = 0; i < work->sample.count; i++) {
 		struct sample_segment item = items[i];
-		bool is_at_odds = disagrees(work, &item);
+		bool is_at_odds = disagrees(work, &item, true);
 
 		if (is_at_odds && !was_kept)
 			items[count++] = items[i - 1];
@@ -472,7 +478,7 @@ static bool has_something_to_learn(struct patch_inference *inference)
 	if (!work)
 		return false;
 	for (size_t i = 0; i < work->sample.count && !found; i++)
-		found = disagrees(work, &work->sample.items[i]);
+		found = disagrees(work, &work->sample.items[i], false);
 	work_free(work);
 	return found;
 }

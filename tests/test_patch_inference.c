@@ -40,7 +40,8 @@ static bool is_so(const struct sim_code *code, const struct flow_patch *patch)
 
 struct learned {
 	unsigned count, wrong;
-	bool is_wrong; /* the copy */
+	bool is_wrong;      /* the copy */
+	bool knows_returns; /* where functions return to */
 };
 
 /* From what ran in one simulation, with the code of another or of the same. */
@@ -68,6 +69,7 @@ static struct learned learn(const struct sim_options *options, const struct sim_
 		ret.wrong += !is_so(&vm.machines[patches->items[i].machine != machines.host].kernel,
 				    &patches->items[i]);
 	ret.is_wrong = inference.is_wrong;
+	ret.knows_returns = patch_inference_returns(&inference)->slots;
 	assert_ptr_equal(patch_inference_get(&inference), patches);
 	assert_int_equal(patches->count, ret.count);
 	patch_inference_free(&inference);
@@ -85,6 +87,14 @@ static void where_nothing_changed_there_is_nothing_to_learn(void **state)
 
 		assert_int_equal(learn(&options, &options).count, 0);
 	}
+}
+
+/* Where the kernel is as copied, programs may still come from code that is not known. */
+static void where_functions_return_to_is_always_seen(void **state)
+{
+	struct sim_options options = sim_options_plain(1);
+
+	assert_true(learn(&options, &options).knows_returns);
 }
 
 /* Made-up code is small and full of labels, so that there is some chance in it. */
@@ -307,6 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(where_nothing_changed_there_is_nothing_to_learn),
+		cmocka_unit_test(where_functions_return_to_is_always_seen),
 		cmocka_unit_test(what_is_learned_is_so),
 		cmocka_unit_test(a_copy_of_other_code_is_noticed),
 		cmocka_unit_test(what_is_switched_on_together_is_learned_as_one),
