@@ -66,6 +66,19 @@ static uint8_t *make_record(uint8_t *at, uint16_t size, uint8_t fill)
 	return at + size;
 }
 
+static struct bytes join(struct bench *bench, struct bytes first, struct bytes more)
+{
+	uint8_t *all;
+
+	if (!first.size || !more.size)
+		return first.size ? first : more;
+	all = arena_alloc(&bench->arena, first.size + more.size);
+	assert_non_null(all);
+	memcpy(all, first.data, first.size);
+	memcpy(all + first.size, more.data, more.size);
+	return (struct bytes){ all, first.size + more.size };
+}
+
 /* All that comes of one piece; where it comes in several parts, they are put together. */
 static int feed_packed(struct bench *bench, struct bytes packed, struct bytes *ret)
 {
@@ -76,15 +89,7 @@ static int feed_packed(struct bench *bench, struct bytes packed, struct bytes *r
 	perf_unpack_feed(&bench->unpack, packed);
 	while (!(r = perf_unpack_next(&bench->unpack, &bench->arena, &part)) ||
 	       r == -PTVM_BAD_INPUT) {
-		uint8_t *all = ret->size ? arena_alloc(&bench->arena, ret->size + part.size) : NULL;
-
-		if (all) {
-			memcpy(all, ret->data, ret->size);
-			memcpy(all + ret->size, part.data, part.size);
-			*ret = (struct bytes){ all, ret->size + part.size };
-		} else {
-			*ret = part;
-		}
+		*ret = join(bench, *ret, part);
 		if (r)
 			return r;
 	}
