@@ -45,6 +45,19 @@ static void assert_offset(const struct pt_offsets *offsets, uint64_t vmcs, uint6
 	assert_int_equal(found, expected & PT_TSC_MASK);
 }
 
+/* What two queues tell together. Frees them. */
+static void assert_offset_of_two(struct bench_queue *needy, struct bench_queue *other,
+				 uint64_t offset)
+{
+	const struct aux_queue queues[] = { needy->queue, other->queue };
+	struct pt_offsets offsets;
+
+	assert_int_equal(pt_offsets_learn(queues, 2, &config, &memory, &offsets), 0);
+	assert_offset(&offsets, VMCS, offset);
+	bench_queue_free(needy);
+	bench_queue_free(other);
+}
+
 static void a_queue_that_shows_both_times_tells_the_offset(void **state)
 {
 	struct bench_queue bench = { .room = 0 };
@@ -65,20 +78,13 @@ static void another_queue_may_show_it(void **state)
 {
 	struct bench_queue needy = { .room = 0 }, other = { .room = 0 };
 	struct pt_bytes bytes = { 0 }, host = { 0 };
-	struct aux_queue queues[2];
-	struct pt_offsets offsets;
 
 	put_psb(&bytes, START, VMCS, 77777, true);
 	put_psb(&host, START + 1000, 0, 0, true);
 	put_psb(&host, START + 2000, VMCS, 77777, true);
 	bench_queue_add(&needy, bytes.data, bytes.size, false);
 	bench_queue_add(&other, host.data, host.size, false);
-	queues[0] = needy.queue;
-	queues[1] = other.queue;
-	assert_int_equal(pt_offsets_learn(queues, 2, &config, &memory, &offsets), 0);
-	assert_offset(&offsets, VMCS, 77777);
-	bench_queue_free(&needy);
-	bench_queue_free(&other);
+	assert_offset_of_two(&needy, &other, 77777);
 	pt_bytes_free(&bytes);
 	pt_bytes_free(&host);
 }
@@ -143,8 +149,6 @@ static void a_guest_may_come_up_after_a_loss(void **state)
 {
 	struct bench_queue needy = { .room = 0 }, other = { .room = 0 };
 	struct pt_bytes host = { 0 }, guest = { 0 }, both = { 0 };
-	struct aux_queue queues[2];
-	struct pt_offsets offsets;
 
 	put_psb(&host, START, 0, 0, true);
 	put_psb(&guest, START + 50000, VMCS, 77777, true);
@@ -153,12 +157,7 @@ static void a_guest_may_come_up_after_a_loss(void **state)
 	bench_queue_add(&needy, host.data, host.size, false);
 	bench_queue_add(&needy, guest.data, guest.size, true);
 	bench_queue_add(&other, both.data, both.size, false);
-	queues[0] = needy.queue;
-	queues[1] = other.queue;
-	assert_int_equal(pt_offsets_learn(queues, 2, &config, &memory, &offsets), 0);
-	assert_offset(&offsets, VMCS, 77777);
-	bench_queue_free(&needy);
-	bench_queue_free(&other);
+	assert_offset_of_two(&needy, &other, 77777);
 	pt_bytes_free(&host);
 	pt_bytes_free(&guest);
 	pt_bytes_free(&both);
