@@ -50,7 +50,7 @@ static int read_id_index(struct perf_data *data, struct bytes body)
 			return -PTVM_BAD_INPUT;
 		entry.machine_pid = (int32_t)machine;
 		if (!vec_push(&data->id_index, entry) ||
-		    (machine &&
+		    (machine && entry.tid >= 0 &&
 		     !vec_push(&data->vcpus, (struct perf_vcpu){ entry.tid, entry.vcpu })))
 			return -PTVM_NO_MEMORY;
 	}

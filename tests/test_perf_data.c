@@ -208,11 +208,13 @@ static void the_vcpu_of_a_thread_is_found_among_many(void **state)
 		body[1 + 4 * IDS + 2 * i] = i % 2 ? 4711 : 0; /* every other one is the host's */
 		body[1 + 4 * IDS + 2 * i + 1] = i;
 	}
+	body[1 + 4 * (IDS - 1) + 3] = UINT64_MAX; /* of a CPU, whatever thread it runs */
 	perf_build_pt(&build, 0, 1);
 	perf_build_record(&build, PERF_ID_INDEX, 0, body, sizeof(body));
 	open_ok(perf_build_file(&build), &data);
-	for (int i = 0; i < IDS; i++)
+	for (int i = 0; i < IDS - 1; i++)
 		assert_int_equal(perf_data_vcpu(&data, 1000 - i), i % 2 ? i : -1);
+	assert_int_equal(perf_data_vcpu(&data, -1), -1);
 	assert_int_equal(perf_data_vcpu(&data, 1001), -1);
 	assert_int_equal(perf_data_vcpu(&data, 0), -1);
 	perf_data_close(&data);
