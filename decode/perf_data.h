@@ -220,8 +220,9 @@ struct perf_data {
 	} aux_index; /* offsets of AUXTRACE records */
 	struct perf_features features;
 	struct pt_config pt;
-	struct bytes auxtrace_info;         /* the first such record's body */
-	bool have_pt;                       /* that record is of Intel PT */
+	struct bytes auxtrace_info; /* the first such record's body */
+	bool have_pt;               /* that record is of Intel PT */
+	/* counts of what is not there, for perf_damage.h */
 	uint64_t bad_records, bad_features; /* damaged ones; what can be read of them is used */
 	uint64_t lost_records;    /* that the kernel or the recorder dropped, by LOST records */
 	uint64_t left_out_queues; /* because there are too many */
@@ -261,10 +262,10 @@ const char *perf_data_place(const struct perf_data *data, uint64_t *offset);
 struct record_trail {
 	const struct perf_data *data;
 	struct page_trail file;
-	size_t held; /* bytes read since pages of the list and of unpacked records were given back
-		      */
+	size_t held; /* bytes read since the last call of perf_data_rest() */
 };
 
+/** Begin at the first record. `data` must outlive it. */
 struct record_trail perf_data_trail(const struct perf_data *data);
 
 /** The reader is at a record of so many bytes. What lies behind it is given back, some megabytes at
