@@ -1,7 +1,7 @@
-/* Infers from a sample of all queues which instructions of kernels were patched
- * since they were copied, and from when to when. A single disagreement of packets and code has
- * often several explanations; over many, only the right one explains all and is never contradicted.
- * This is done when first needed, and every segment gets the same result. */
+/* Infers from a sample of all queues which instructions of kernels were patched since they were
+ * copied, and from when to when. A single disagreement of packets and code has often several
+ * explanations; over many, only the right one explains all and is never contradicted. This is done
+ * when first needed, and every segment gets the same result. */
 #pragma once
 
 #include <pthread.h>
