@@ -74,7 +74,8 @@ int correlation_find(struct correlation *correlation, const struct offsets_given
 {
 	const struct perf_data *data = &correlation->data;
 	struct vmcs_table table = { 0 };
-	int r = vmcs_collect(data->queues.items, data->queues.count, &data->pt, watch, &table);
+	int r = vmcs_collect(data->queues.items, data->queues.count, &data->pt, data->mapping,
+			     watch, &table);
 
 	if (!r)
 		r = tsc_offset_infer(&table, &data->pt, &correlation->offsets);

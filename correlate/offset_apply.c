@@ -119,7 +119,7 @@ static int draft_queue(struct drafting *drafting, const struct tsc_offsets *offs
 
 	drafting->queue = queue;
 	drafting->repeat = 0;
-	tsc_patches_init(&patches, offsets, queue, &drafting->data->pt);
+	tsc_patches_init(&patches, offsets, queue, &drafting->data->pt, drafting->data->mapping);
 	while (!r && !tsc_patches_next(&patches, &patch))
 		r = go_on(drafting) ? add_patch(drafting, &patch, error) : -PTVM_END;
 	ret->left += patches.left;

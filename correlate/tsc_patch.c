@@ -3,14 +3,15 @@
 #include "decode/base/error.h"
 
 void tsc_patches_init(struct tsc_patches *patches, const struct tsc_offsets *offsets,
-		      const struct aux_queue *queue, const struct pt_config *config)
+		      const struct aux_queue *queue, const struct pt_config *config,
+		      struct bytes mapping)
 {
 	patches->offsets = offsets;
 	patches->config = config;
 	patches->chain = (struct tsc_chain){ 0 };
 	patches->tolerance = tsc_tolerance(config);
 	patches->left = 0;
-	tsc_walk_init(&patches->walk, queue, config);
+	tsc_walk_init(&patches->walk, queue, config, mapping);
 }
 
 static bool near(const struct tsc_patches *patches, uint64_t a, uint64_t b)

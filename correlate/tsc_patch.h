@@ -21,9 +21,10 @@ struct tsc_patches {
 	uint64_t left; /* guest time stamps without an offset, so far */
 };
 
-/** Begin to walk a queue; all that is pointed to must outlive the walk. */
+/** Begin to walk a queue as tsc_walk_init() does; all that is pointed to must outlive the walk. */
 void tsc_patches_init(struct tsc_patches *patches, const struct tsc_offsets *offsets,
-		      const struct aux_queue *queue, const struct pt_config *config);
+		      const struct aux_queue *queue, const struct pt_config *config,
+		      struct bytes mapping);
 
 /** The next time stamp that is another in the host's time. Returns 0, or -PTVM_END. */
 int tsc_patches_next(struct tsc_patches *patches, struct tsc_patch *ret);

@@ -1,5 +1,6 @@
 #include "correlate/tsc_walk.h"
 
+#include "decode/aux_pages.h"
 #include "decode/base/error.h"
 
 enum { TSC_SIZE = 7 };
@@ -15,9 +16,11 @@ static uint8_t skip_size(uint8_t byte)
 }
 
 void tsc_walk_init(struct tsc_walk *walk, const struct aux_queue *queue,
-		   const struct pt_config *config)
+		   const struct pt_config *config, struct bytes mapping)
 {
 	walk->config = config;
+	walk->mapping = mapping;
+	walk->held = 0;
 	walk->vmcs = PT_NO_VMCS;
 	walk->nr = walk->basic_pebs = walk->ended = false;
 	walk->lost = true;
@@ -170,6 +173,7 @@ int tsc_walk_next(struct tsc_walk *walk, struct tsc_event *ret)
 
 		skip_flow(walk);
 		position = pt_cursor_position(&walk->cursor);
+		aux_pages_pass(&walk->mapping, walk->cursor.queue, &walk->held, position);
 		r = pt_cursor_next(&walk->cursor, &packet);
 		if (!r && take_packet(walk, &packet, ret))
 			return 0;

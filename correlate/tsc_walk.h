@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "correlate/crystal.h"
+#include "decode/base/bytes.h"
 #include "decode/pt_cursor.h"
 
 enum tsc_kind {
@@ -36,12 +37,15 @@ struct tsc_walk {
 	struct crystal crystal;
 	uint64_t vmcs;
 	bool nr, basic_pebs, lost, ended;
-	uint8_t skip[256]; /* size of the packets to step over, by first byte; 0: look closer */
+	struct bytes mapping; /* of the trace; empty: it is in memory */
+	uint64_t held;        /* position: pages from here on may be in memory */
+	uint8_t skip[256];    /* size of the packets to step over, by first byte; 0: look closer */
 };
 
-/** Begin to walk a queue; `queue` and `config` must outlive the walk. */
+/** Begin to walk a queue; `queue` and `config` must outlive the walk. Pages of the trace that lie
+ * in `mapping` are given back behind it. */
 void tsc_walk_init(struct tsc_walk *walk, const struct aux_queue *queue,
-		   const struct pt_config *config);
+		   const struct pt_config *config, struct bytes mapping);
 
 /** The next time stamp or break. Returns 0, or -PTVM_END after the break that ends the queue. */
 int tsc_walk_next(struct tsc_walk *walk, struct tsc_event *ret);

@@ -17,7 +17,7 @@ struct crew {
 	const size_t *order; /* the largest first */
 	size_t count, next;  /* next: atomic */
 	const struct pt_config *config;
-	struct vmcs_progress progress;
+	struct vmcs_walks walks;
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
 	struct vmcs_table *table;
@@ -33,7 +33,7 @@ static void hand_in(struct crew *crew, const struct vmcs_table *table, int r)
 	if (r && !crew->result)
 		crew->result = r;
 	if (r)
-		__atomic_store_n(&crew->progress.stop, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&crew->walks.stop, true, __ATOMIC_RELAXED);
 	(void)pthread_mutex_unlock(&crew->lock);
 }
 
@@ -46,7 +46,7 @@ static void *work(void *context)
 		size_t number = crew->order[i];
 		struct vmcs_table table = { 0 };
 		int r = vmcs_table_collect(&table, &crew->queues[number], number, crew->config,
-					   &crew->progress);
+					   &crew->walks);
 
 		hand_in(crew, &table, r);
 		vmcs_table_free(&table);
@@ -72,9 +72,9 @@ static void watch_over(struct crew *crew, const struct watch *watch)
 
 		(void)pthread_cond_clockwait(&crew->changed, &crew->lock, CLOCK_MONOTONIC, &until);
 		if (!watch->go_on(watch->context,
-				  (double)__atomic_load_n(&crew->progress.done, __ATOMIC_RELAXED) /
+				  (double)__atomic_load_n(&crew->walks.done, __ATOMIC_RELAXED) /
 					  (double)(total ? total : 1)))
-			__atomic_store_n(&crew->progress.stop, true, __ATOMIC_RELAXED);
+			__atomic_store_n(&crew->walks.stop, true, __ATOMIC_RELAXED);
 	}
 	(void)pthread_mutex_unlock(&crew->lock);
 }
@@ -107,13 +107,14 @@ static int compare_sizes(const void *a, const void *b, void *context)
 }
 
 int vmcs_collect(const struct aux_queue *queues, size_t count, const struct pt_config *config,
-		 const struct watch *watch, struct vmcs_table *ret)
+		 struct bytes mapping, const struct watch *watch, struct vmcs_table *ret)
 {
 	_cleanup_free_ size_t *order = calloc(count ? count : 1, sizeof(*order));
 	struct crew crew = { .queues = queues,
 			     .order = order,
 			     .count = count,
 			     .config = config,
+			     .walks = { .mapping = mapping },
 			     .lock = PTHREAD_MUTEX_INITIALIZER,
 			     .changed = PTHREAD_COND_INITIALIZER,
 			     .table = ret };

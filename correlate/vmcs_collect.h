@@ -5,9 +5,10 @@
 #include "correlate/watch.h"
 
 /**
- * Collect what all queues tell; `ret` is to be freed in any case.
+ * Collect what all queues tell; `ret` is to be freed in any case. Pages of the trace that lie in
+ * `mapping` are given back.
  * Returns 0, -PTVM_NO_MEMORY, -PTVM_SYSTEM (no thread could be made, errno says why), or -PTVM_END
  * when told to stop.
  */
 int vmcs_collect(const struct aux_queue *queues, size_t count, const struct pt_config *config,
-		 const struct watch *watch, struct vmcs_table *ret);
+		 struct bytes mapping, const struct watch *watch, struct vmcs_table *ret);

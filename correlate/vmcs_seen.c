@@ -299,23 +299,23 @@ static int finish(struct vmcs_table *table)
 }
 
 int vmcs_table_collect(struct vmcs_table *table, const struct aux_queue *queue, size_t number,
-		       const struct pt_config *config, struct vmcs_progress *progress)
+		       const struct pt_config *config, struct vmcs_walks *walks)
 {
 	struct collector collector = { table, queue, number, config, tsc_tolerance(config), { 0 } };
 	uint64_t before = 0;
 	struct tsc_event event;
 	struct tsc_walk walk;
 
-	tsc_walk_init(&walk, queue, config);
+	tsc_walk_init(&walk, queue, config, walks->mapping);
 	while (!tsc_walk_next(&walk, &event)) {
 		uint64_t at = pt_cursor_position(&walk.cursor);
 		int r = take(&collector, &event);
 
 		if (r)
 			return r;
-		__atomic_fetch_add(&progress->done, at - before, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&walks->done, at - before, __ATOMIC_RELAXED);
 		before = at;
-		if (__atomic_load_n(&progress->stop, __ATOMIC_RELAXED))
+		if (__atomic_load_n(&walks->stop, __ATOMIC_RELAXED))
 			return -PTVM_END;
 	}
 	return finish(table);

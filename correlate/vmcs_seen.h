@@ -65,22 +65,23 @@ struct vmcs_table {
 	size_t waiting_count;
 };
 
-/** What walks in several threads share: how far they are, and whether to stop. */
-struct vmcs_progress {
-	uint64_t done; /* bytes, of all queues; atomic */
-	bool stop;     /* atomic */
+/** What walks in several threads share. */
+struct vmcs_walks {
+	struct bytes mapping; /* of the trace, see tsc_walk_init() */
+	uint64_t done;        /* bytes, of all queues; atomic */
+	bool stop;            /* atomic */
 };
 
 /**
  * Walk a queue and collect. Memory is bounded by the number of VMCSs and of changes, both limited.
  *
  * @number    of the queue, to be kept with what is seen
- * @progress  shared between threads
+ * @walks     shared between threads
  *
  * Returns 0, -PTVM_NO_MEMORY, or -PTVM_END when it was stopped.
  */
 int vmcs_table_collect(struct vmcs_table *table, const struct aux_queue *queue, size_t number,
-		       const struct pt_config *config, struct vmcs_progress *progress);
+		       const struct pt_config *config, struct vmcs_walks *walks);
 
 /** Take over what another queue tells; in any order, with the same result. Returns 0 or
  * -PTVM_NO_MEMORY. */

@@ -41,6 +41,17 @@ void aux_pages_release_trace(const struct bytes *mapping, const struct aux_queue
 	}
 }
 
+void aux_pages_pass(const struct bytes *mapping, const struct aux_queue *queue, uint64_t *held,
+		    uint64_t to)
+{
+	enum { AT_ONCE = 1 << 20 }; /* bytes: giving pages back costs a system call */
+
+	if (to < *held || to - *held < AT_ONCE)
+		return;
+	aux_pages_release_trace(mapping, queue, *held, to);
+	*held = to;
+}
+
 void aux_pages_expect(const struct bytes *mapping, enum page_habit habit)
 {
 	if (mapping->size)

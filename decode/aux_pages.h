@@ -17,6 +17,11 @@ void aux_pages_release(const struct bytes *mapping, struct bytes part);
 void aux_pages_release_trace(const struct bytes *mapping, const struct aux_queue *queue,
 			     uint64_t from, uint64_t to);
 
+/** For a walk that does not go back, from `*held` on, and is at `to`: give back what it has passed,
+ * a megabyte at a time. `*held` is then `to`. */
+void aux_pages_pass(const struct bytes *mapping, const struct aux_queue *queue, uint64_t *held,
+		    uint64_t to);
+
 /** How a mapping is going to be read. */
 enum page_habit {
 	PAGES_NEARBY,    /* what follows, too: the kernel reads on by itself */

@@ -51,12 +51,7 @@ static int step(struct timed_walk *walk, struct pt_segment *ret)
 /* Give back the pages of what was walked up to here, which nobody wants. */
 static void pass(struct timed_walk *walk, uint64_t to)
 {
-	enum { AT_ONCE = 1 << 20 }; /* bytes: giving pages back costs a system call */
-
-	if (to < walk->held + AT_ONCE)
-		return;
-	aux_pages_release_trace(&walk->mapping, walk->walk.segment.queue, walk->held, to);
-	walk->held = to;
+	aux_pages_pass(&walk->mapping, walk->walk.segment.queue, &walk->held, to);
 }
 
 /* Walk up to a point. Returns whether the walk knows there what the point says. */

@@ -27,7 +27,7 @@ static void find_patches(const struct tsc_offsets *offsets, const struct aux_que
 	struct tsc_patches patches;
 	struct tsc_patch patch;
 
-	tsc_patches_init(&patches, offsets, queue, config);
+	tsc_patches_init(&patches, offsets, queue, config, (struct bytes){ 0 });
 	while (!tsc_patches_next(&patches, &patch))
 		if (patch.size > 8 || patch.position > queue->size ||
 		    queue->size - patch.position < patch.size)
@@ -36,7 +36,7 @@ static void find_patches(const struct tsc_offsets *offsets, const struct aux_que
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct vmcs_progress progress = { 0 };
+	struct vmcs_walks walks = { 0 };
 	struct tsc_offsets offsets = { 0 };
 	struct vmcs_table table = { 0 };
 	struct aux_queue queue = { .cpu = 0 };
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	queue.spans = spans;
 	queue.count = 2;
 	queue.size = size - 2;
-	if (vmcs_table_collect(&table, &queue, 0, &config, &progress) ||
+	if (vmcs_table_collect(&table, &queue, 0, &config, &walks) ||
 	    tsc_offset_infer(&table, &config, &offsets))
 		abort();
 	find_patches(&offsets, &queue, &config);

@@ -79,6 +79,25 @@ static void a_stretch_of_a_queue_is_in_several_spans(void **state)
 	(void)munmap((void *)file.data, file.size);
 }
 
+static void a_walk_keeps_no_more_than_a_megabyte_behind_it(void **state)
+{
+	struct bytes file = map_file();
+	struct aux_span span = { .data = file.data, .size = SIZE };
+	struct aux_queue queue = { .spans = &span, .count = 1, .size = SIZE };
+	uint64_t held = SIZE / 2;
+
+	aux_pages_pass(&file, &queue, &held, held + (1 << 20) - 1);
+	aux_pages_pass(&file, &queue, &held, 0);
+	assert_int_equal(held, SIZE / 2);
+	assert_int_equal(file.data[SIZE / 2], 2);
+	aux_pages_pass(&file, &queue, &held, SIZE / 2 + (1 << 20));
+	assert_int_equal(held, SIZE / 2 + (1 << 20));
+	assert_int_equal(file.data[SIZE / 2], 1);
+	assert_int_equal(file.data[SIZE / 4], 2);
+	assert_int_equal(file.data[SIZE - 1], 2);
+	(void)munmap((void *)file.data, file.size);
+}
+
 static void a_trail_leaves_nothing_far_behind(void **state)
 {
 	struct bytes file = map_file();
@@ -115,6 +134,7 @@ int main(void)
 		cmocka_unit_test(all_pages_that_are_done_with_go),
 		cmocka_unit_test(memory_outside_of_the_mapping_is_left_alone),
 		cmocka_unit_test(a_stretch_of_a_queue_is_in_several_spans),
+		cmocka_unit_test(a_walk_keeps_no_more_than_a_megabyte_behind_it),
 		cmocka_unit_test(a_trail_leaves_nothing_far_behind),
 		cmocka_unit_test(a_trail_passes_over_what_is_elsewhere),
 	};

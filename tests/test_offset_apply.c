@@ -59,7 +59,8 @@ static void find_offsets(struct bench *bench)
 
 	tsc_offsets_free(&bench->offsets);
 	bench->offsets = (struct tsc_offsets){ 0 };
-	assert_int_equal(vmcs_collect(bench->data.queues.items, 1, &bench->data.pt, &watch, &table),
+	assert_int_equal(vmcs_collect(bench->data.queues.items, 1, &bench->data.pt,
+				      (struct bytes){ 0 }, &watch, &table),
 			 0);
 	assert_int_equal(tsc_offset_infer(&table, &bench->data.pt, &bench->offsets), 0);
 	vmcs_table_free(&table);

@@ -39,7 +39,8 @@ static void infer_all(const struct aux_queue *queues, size_t count, const struct
 	struct vmcs_table table = { 0 };
 
 	*ret = (struct tsc_offsets){ 0 };
-	assert_int_equal(vmcs_collect(queues, count, config, &watch, &table), 0);
+	assert_int_equal(vmcs_collect(queues, count, config, (struct bytes){ 0 }, &watch, &table),
+			 0);
 	assert_int_equal(tsc_offset_infer(&table, config, ret), 0);
 	vmcs_table_free(&table);
 }
@@ -562,7 +563,7 @@ static void assert_translated(const struct sim_vm *vm, const struct tsc_offsets 
 	uint64_t last = 0, count = 0;
 
 	bench_queue_add(&queue, vm->pt.out.data, vm->pt.out.size, false);
-	tsc_patches_init(&patches, offsets, &queue.queue, &config);
+	tsc_patches_init(&patches, offsets, &queue.queue, &config, (struct bytes){ 0 });
 	for (; !tsc_patches_next(&patches, &patch); count++) {
 		if (patch.value + EXACT < last)
 			fail_msg("seed %" PRIu64 ": %" PRIu64 " after %" PRIu64, vm->options.seed,

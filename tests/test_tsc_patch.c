@@ -66,7 +66,7 @@ static void assert_patched(uint64_t before, uint64_t after, uint8_t tsc_bytes)
 	put_trace(&trace, (host + after) & mask, tsc_bytes);
 	set_offsets(&offsets, before, after);
 	bench_queue_add(&queue, trace.data, trace.size, false);
-	tsc_patches_init(&patches, &offsets, &queue.queue, &bench_skylake_x);
+	tsc_patches_init(&patches, &offsets, &queue.queue, &bench_skylake_x, (struct bytes){ 0 });
 	assert_int_equal(tsc_patches_next(&patches, &patch), 0);
 	assert_int_equal(patch.size, tsc_bytes);
 	assert_int_equal(patch.value, host & mask);
@@ -106,7 +106,7 @@ static uint64_t translated(bool in_guest, uint64_t tsc, uint64_t offset)
 	pt_put_tma(&trace, CTC + 8, 0);
 	set_offsets(&offsets, offset, offset);
 	bench_queue_add(&queue, trace.data, trace.size, false);
-	tsc_patches_init(&patches, &offsets, &queue.queue, &bench_skylake_x);
+	tsc_patches_init(&patches, &offsets, &queue.queue, &bench_skylake_x, (struct bytes){ 0 });
 	if (!tsc_patches_next(&patches, &patch)) {
 		assert_int_equal(load_le(trace.data + patch.position, patch.size),
 				 tsc & PT_TSC_MASK);
@@ -148,7 +148,7 @@ static void a_guest_without_offset_is_left_and_counted(void **state)
 
 	put_trace(&trace, host, 8);
 	bench_queue_add(&queue, trace.data, trace.size, false);
-	tsc_patches_init(&patches, &offsets, &queue.queue, &bench_skylake_x);
+	tsc_patches_init(&patches, &offsets, &queue.queue, &bench_skylake_x, (struct bytes){ 0 });
 	assert_int_equal(tsc_patches_next(&patches, &patch), -PTVM_END);
 	assert_int_equal(patches.left, 1);
 	bench_queue_free(&queue);

@@ -2,9 +2,15 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "decode/base/cleanup.h"
 #include "tests/flow_bench.h"
 #include "tests/pt_encode.h"
 
@@ -24,7 +30,7 @@ static struct found walk(const struct pt_bytes *trace)
 	struct tsc_walk walk;
 
 	bench_queue_add(&queue, trace->data, trace->size, false);
-	tsc_walk_init(&walk, &queue.queue, &bench_skylake_x);
+	tsc_walk_init(&walk, &queue.queue, &bench_skylake_x, (struct bytes){ 0 });
 	while (found.count < EVENTS_MAX && !tsc_walk_next(&walk, &found.events[found.count]))
 		found.count++;
 	bench_queue_free(&queue);
@@ -125,7 +131,7 @@ static void behind_a_loss_only_a_snapshot_waits_for_a_psb(void **state)
 		bench_queue_add(&queue, first.data, first.size, false);
 		bench_queue_add(&queue, second.data, second.size, true);
 		config.snapshot = snapshot;
-		tsc_walk_init(&walk, &queue.queue, &config);
+		tsc_walk_init(&walk, &queue.queue, &config, (struct bytes){ 0 });
 		assert_int_equal(tsc_walk_next(&walk, &event), 0);
 		assert_int_equal(tsc_walk_next(&walk, &event), 0);
 		assert_int_equal(event.kind, TSC_BREAK);
@@ -151,7 +157,7 @@ static void behind_a_loss_is_the_host(void **state)
 	pt_put_value(&second, PT_TSC, 3000);
 	bench_queue_add(&queue, first.data, first.size, false);
 	bench_queue_add(&queue, second.data, second.size, true);
-	tsc_walk_init(&walk, &queue.queue, &bench_skylake_x);
+	tsc_walk_init(&walk, &queue.queue, &bench_skylake_x, (struct bytes){ 0 });
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(tsc_walk_next(&walk, &event), 0);
 	assert_int_equal(event.value, 2000);
@@ -207,6 +213,34 @@ static void a_pebs_record_has_a_time_stamp(void **state)
 	pt_bytes_free(&trace);
 }
 
+/* The file has zeroes, which show again where pages were given back. */
+static void pages_behind_a_walk_are_given_back(void **state)
+{
+	enum { SPANS = 8, SPAN = 512 << 10, SIZE = SPANS * SPAN, TNT = 6 };
+	_cleanup_close_ int fd = memfd_create("trace", MFD_CLOEXEC);
+	struct aux_span spans[SPANS] = { 0 };
+	struct aux_queue queue = { .spans = spans, .count = SPANS, .size = SIZE };
+	struct tsc_event event;
+	struct tsc_walk walk;
+	uint8_t *file;
+
+	assert_int_equal(ftruncate(fd, SIZE), 0);
+	file = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(file, MAP_FAILED);
+	memset(file, TNT, SIZE);
+	for (size_t i = 0; i < SPANS; i++)
+		spans[i] = (struct aux_span){ .data = file + i * SPAN,
+					      .size = SPAN,
+					      .position = i * SPAN };
+	tsc_walk_init(&walk, &queue, &bench_skylake_x, (struct bytes){ file, SIZE });
+	assert_int_equal(tsc_walk_next(&walk, &event), 0);
+	assert_int_equal(event.kind, TSC_BREAK);
+	assert_int_equal(event.position, SIZE);
+	assert_int_equal(file[0], 0);
+	assert_int_equal(file[SIZE / 2], 0);
+	(void)munmap(file, SIZE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +252,7 @@ int main(void)
 		cmocka_unit_test(behind_a_loss_is_the_host),
 		cmocka_unit_test(a_tma_spoilt_by_skz84_is_none),
 		cmocka_unit_test(a_pebs_record_has_a_time_stamp),
+		cmocka_unit_test(pages_behind_a_walk_are_given_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

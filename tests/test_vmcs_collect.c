@@ -68,7 +68,9 @@ static void all_queues_are_walked_whatever_their_size(void **state)
 		queues[i] = benches[i].queue;
 		packets += 2 * rounds;
 	}
-	assert_int_equal(vmcs_collect(queues, QUEUES, &bench_skylake_x, &watch, &table), 0);
+	assert_int_equal(
+		vmcs_collect(queues, QUEUES, &bench_skylake_x, (struct bytes){ 0 }, &watch, &table),
+		0);
 	assert_int_equal(table.packets, packets);
 	assert_int_equal(table.seen.count, 3);
 	for (size_t i = 0; i < table.seen.count; i++)
@@ -98,7 +100,8 @@ static void each_run_knows_its_queue(void **state)
 	bench_queue_add(&bench, trace.data, trace.size, false);
 	queues[0] = queues[1] = empty.queue;
 	queues[2] = bench.queue;
-	assert_int_equal(vmcs_collect(queues, 3, &bench_skylake_x, &watch, &table), 0);
+	assert_int_equal(
+		vmcs_collect(queues, 3, &bench_skylake_x, (struct bytes){ 0 }, &watch, &table), 0);
 	assert_int_equal(table.seen.items[0].queue, 2);
 	assert_int_equal(table.seen.items[0].runs.items[0].queue, 2);
 	vmcs_table_free(&table);
@@ -111,7 +114,8 @@ static void no_queues_tell_nothing(void **state)
 	const struct watch watch = { stop, NULL };
 	struct vmcs_table table = { 0 };
 
-	assert_int_equal(vmcs_collect(NULL, 0, &bench_skylake_x, &watch, &table), 0);
+	assert_int_equal(
+		vmcs_collect(NULL, 0, &bench_skylake_x, (struct bytes){ 0 }, &watch, &table), 0);
 	assert_int_equal(table.packets, 0);
 	assert_int_equal(table.seen.count, 0);
 }
@@ -129,7 +133,8 @@ static void long_work_is_watched_and_can_be_stopped(void **state)
 		put_rounds(&trace, 1, ROUNDS);
 	for (unsigned i = 0; i < SPANS; i++)
 		bench_queue_add(&bench, trace.data, trace.size, true);
-	assert_int_equal(vmcs_collect(&bench.queue, 1, &bench_skylake_x, &watch, &table),
+	assert_int_equal(vmcs_collect(&bench.queue, 1, &bench_skylake_x, (struct bytes){ 0 },
+				      &watch, &table),
 			 -PTVM_END);
 	vmcs_table_free(&table);
 	bench_queue_free(&bench);

@@ -32,7 +32,7 @@ struct fixture {
 	struct bench_queue queue;
 	struct pt_config config;
 	struct vmcs_table table;
-	struct vmcs_progress progress;
+	struct vmcs_walks walks;
 	int64_t count; /* of the crystal */
 };
 
@@ -93,7 +93,7 @@ static void collect(struct fixture *f)
 {
 	bench_queue_add(&f->queue, f->trace.data, f->trace.size, false);
 	assert_int_equal(
-		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->progress), 0);
+		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->walks), 0);
 }
 
 static const struct vmcs_seen *seen_of(const struct vmcs_table *table, uint64_t vmcs)
@@ -253,7 +253,7 @@ static void a_break_ends_what_is_known_of_the_crystal(void **state)
 	bench_queue_add(&f->queue, f->trace.data, first, false);
 	bench_queue_add(&f->queue, f->trace.data + first, f->trace.size - first, true);
 	assert_int_equal(
-		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->progress), 0);
+		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->walks), 0);
 	assert_int_equal(seen_of(&f->table, VMCS)->runs.count, 0);
 }
 
@@ -543,7 +543,7 @@ static void or_about_when_the_recorder_read_it(void **state)
 	bench_queue_add(&f->queue, f->trace.data, f->trace.size, false);
 	f->queue.spans[0].reference = noon + 12345;
 	assert_int_equal(
-		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->progress), 0);
+		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->walks), 0);
 	assert_int_equal(seen_of(&f->table, VMCS)->first_host, noon + 12345);
 }
 
@@ -554,7 +554,7 @@ static void collect_that_stopped(struct fixture *f, uint64_t stop_ns)
 	bench_queue_add(&f->queue, f->trace.data, f->trace.size, false);
 	f->queue.spans[0].stop_ns = stop_ns;
 	assert_int_equal(
-		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->progress), 0);
+		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->walks), 0);
 }
 
 static void the_end_of_tracing_dates_a_guest_roughly(void **state)
@@ -587,7 +587,7 @@ static void the_first_end_that_is_dated_tells(void **state)
 	}
 	f->config.conv = (struct time_conv){ .valid = true, .shift = 31, .mult = 1u << 30 };
 	assert_int_equal(
-		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->progress), 0);
+		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->walks), 0);
 	assert_true(seen_of(&f->table, VMCS)->rough.valid);
 	assert_int_equal(seen_of(&f->table, VMCS)->rough.host, 2000000);
 }
@@ -617,9 +617,9 @@ static void progress_is_told_in_bytes_of_all_queues(void **state)
 
 	put_host(f, 0);
 	put_guest(f, VMCS, offset);
-	f->progress.done = 1000000;
+	f->walks.done = 1000000;
 	collect(f);
-	assert_int_equal(f->progress.done, 1000000 + f->trace.size);
+	assert_int_equal(f->walks.done, 1000000 + f->trace.size);
 }
 
 static void who_is_told_to_stop_does_so(void **state)
@@ -629,9 +629,9 @@ static void who_is_told_to_stop_does_so(void **state)
 	put_host(f, 0);
 	put_guest(f, VMCS, offset);
 	bench_queue_add(&f->queue, f->trace.data, f->trace.size, false);
-	f->progress.stop = true;
+	f->walks.stop = true;
 	assert_int_equal(
-		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->progress),
+		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->walks),
 		-PTVM_END);
 	assert_true(f->table.packets <= 1);
 }
