@@ -163,7 +163,7 @@ static struct range *present_range(struct pass *pass)
 	struct code_space *space;
 	struct range key = { 0 };
 
-	if (flow->state == FLOW_DISABLED || flow->at_fup || !(flow->ip >> 63))
+	if (flow->state == FLOW_DISABLED || flow->announced.at_fup || !(flow->ip >> 63))
 		return NULL;
 	space = flow_space(flow, flow->ip);
 	if (!space || !space->machine)

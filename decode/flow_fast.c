@@ -35,13 +35,13 @@ FAST void tell_time(struct fast *fast)
 	if (fast->gaps_only)
 		return;
 	settle_cycles(fast);
-	if (flow->clock.now == flow->told_time && flow->cycles == flow->told_cycles)
+	if (flow->clock.now == flow->told.time && flow->cycles == flow->told.cycles)
 		return;
 	*fast->item++ = (struct flow_item){ .kind = FLOW_TIME,
 					    .value = flow->clock.now,
-					    .count = (uint32_t)(flow->cycles - flow->told_cycles) };
-	flow->told_time = flow->clock.now;
-	flow->told_cycles = flow->cycles;
+					    .count = (uint32_t)(flow->cycles - flow->told.cycles) };
+	flow->told.time = flow->clock.now;
+	flow->told.cycles = flow->cycles;
 }
 
 FAST void leave_block(struct fast *fast, bool taken)
@@ -50,7 +50,7 @@ FAST void leave_block(struct fast *fast, bool taken)
 
 	fast->insns += block->count;
 	for (unsigned i = 0; i < block->push_count; i++)
-		flow_push(fast->flow, block->pushes[i]);
+		return_stack_push(&fast->flow->calls, block->pushes[i]);
 	if (!fast->gaps_only)
 		*fast->item++ = (struct flow_item){
 			.kind = FLOW_BLOCK, .flags = taken, .count = block->count, .block = block
@@ -63,18 +63,17 @@ FAST bool take_return(struct fast *fast)
 	struct pt_flow *flow = fast->flow;
 	struct block *to;
 
-	if (!flow->return_count || fast->block->push_count)
+	if (!flow->calls.count || fast->block->push_count)
 		return false;
-	to = block_follow(fast->block, flow->returns[(flow->return_top - 1) % RETURN_STACK]);
+	to = block_follow(fast->block, return_stack_last(&flow->calls));
 	if (!to)
 		return false;
-	flow->return_count--;
-	flow->return_top--;
 	leave_block(fast, true);
 	if (!fast->gaps_only)
 		*fast->item++ = (struct flow_item){ .kind = FLOW_TO, .value = to->ip };
 	fast->block->successor[1] = to;
 	fast->block = to;
+	return_stack_drop(&flow->calls);
 	return true;
 }
 
@@ -108,10 +107,10 @@ FAST bool run_stretch(struct fast *fast, const struct stretch *stretch)
 	struct pt_flow *flow = fast->flow;
 
 	/* at its greatest depth the stretch would push addresses out of the full stack */
-	if (flow->return_count + stretch->depth > RETURN_STACK)
+	if (flow->calls.count + stretch->depth > RETURN_STACK)
 		return false;
 	for (unsigned i = 0; i < stretch->push_count; i++)
-		flow_push(flow, stretch->pushes[i]);
+		return_stack_push(&flow->calls, stretch->pushes[i]);
 	fast->insns += stretch->insns;
 	fast->block = stretch->to;
 	return true;
@@ -173,7 +172,7 @@ FAST bool take_tip(struct fast *fast, uint8_t byte)
 	tell_time(fast);
 	leave_block(fast, true);
 	if (fast->block->end == BLOCK_RETURN)
-		(void)flow_pop(flow, &ignored);
+		(void)return_stack_pop(&flow->calls, &ignored);
 	if (!fast->gaps_only)
 		*fast->item++ = (struct flow_item){ .kind = FLOW_TO, .value = to->ip };
 	fast->block = to;
@@ -307,8 +306,9 @@ static bool is_common(struct pt_flow *flow)
 {
 	const struct pt_cursor *cursor = &flow->cursor;
 
-	return !flow->at_fup && !flow->fup_is_plain && !flow->tnt_count && !cursor->block &&
-	       cursor->window.end - cursor->p >= PT_WINDOW_SLACK && flow_knows_block(flow);
+	return !flow->announced.at_fup && !flow->announced.fup_is_plain && !flow->tnt_count &&
+	       !cursor->block && cursor->window.end - cursor->p >= PT_WINDOW_SLACK &&
+	       flow_knows_block(flow);
 }
 
 bool flow_run_fast(struct flow_run *run, uint64_t until)

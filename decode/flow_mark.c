@@ -5,14 +5,16 @@
 
 #include "decode/flow_patch.h"
 
+void flow_copy(struct pt_flow *to, const struct pt_flow *from)
+{
+	memcpy(to, from,
+	       offsetof(struct pt_flow, patches.items) +
+		       from->patches.count * sizeof(*from->patches.items));
+}
+
 void flow_mark_set(const struct flow_run *run, struct flow_mark *ret)
 {
-	const struct pt_flow *flow = run->flow;
-
-	/* Done all the time, and mostly without patches: unused ones are not copied. */
-	memcpy(&ret->flow, flow,
-	       offsetof(struct pt_flow, patches.items) +
-		       flow->patches.count * sizeof(*flow->patches.items));
+	flow_copy(&ret->flow, run->flow);
 	ret->position = pt_cursor_position(&run->flow->cursor);
 	ret->count = run->batch->count;
 	ret->context_count = run->batch->context_count;
@@ -22,14 +24,11 @@ void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
 		      const struct flow_patches *patches)
 {
 	struct pt_flow *flow = run->flow;
-	struct replaced_modules replaced = flow->replaced;
+	struct flow_learned learned = flow->learned;
 	uint64_t work = flow->patches.work;
-	bool met_kernel = flow->met_kernel, is_informed = flow->is_informed;
 
 	*flow = mark->flow;
-	flow->met_kernel = met_kernel;
-	flow->is_informed = is_informed;
-	flow->replaced = replaced;
+	flow->learned = learned;
 	memcpy(flow->patches.items, patches->items, sizeof(patches->items));
 	flow->patches.count = patches->count;
 	flow->patches.work = work;

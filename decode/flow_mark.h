@@ -10,6 +10,10 @@ struct flow_mark {
 	uint32_t count, context_count;
 };
 
+/** Copy a flow. What it has no patches for is left as it is: this is done all the time, and mostly
+ * without patches. */
+void flow_copy(struct pt_flow *to, const struct pt_flow *from);
+
 /** Remember where the flow and its batch are. */
 void flow_mark_set(const struct flow_run *run, struct flow_mark *ret);
 

@@ -1,7 +1,7 @@
 #include "decode/flow_packet.h"
 
 #include "decode/base/error.h"
-#include "decode/flow_return.h"
+#include "decode/flow_way_back.h"
 
 /* With `quick`, code is not looked at: an instruction is known to have run if a packet tells its
  * address. */
@@ -30,7 +30,7 @@ static void take_tip(struct flow_run *run, const struct pt_packet *packet)
 	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
 
 	flow_tell_time(run);
-	flow->fup_is_plain = false;
+	flow->announced.fup_is_plain = false;
 	if (!packet->count) { /* out of context: nobody knows where this goes */
 		if (flow->state == FLOW_RUNNING)
 			flow_gap(run, GAP_MISMATCH, flow->ip);
@@ -41,17 +41,17 @@ static void take_tip(struct flow_run *run, const struct pt_packet *packet)
 		say_ip(run, ip, false);
 		return;
 	}
-	if (!flow->at_fup) {
+	if (!flow->announced.at_fup) {
 		if (flow->quick)
 			go_quickly(run, ip);
 		else
 			flow_take_branch(run, ip);
 		return;
 	}
-	flow->at_fup = false;
-	if (flow->aborting)
+	flow->announced.at_fup = false;
+	if (flow->announced.aborting)
 		flow_say(run, FLOW_ABORT, 0);
-	flow->aborting = false;
+	flow->announced.aborting = false;
 	flow_commit_context(run);
 	flow_say(run, FLOW_ASYNC, ip);
 	say_ip(run, ip, false);
@@ -66,7 +66,7 @@ void flow_take_pge(struct flow_run *run, const struct pt_packet *packet)
 	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
 
 	flow_tell_time(run);
-	flow->fup_is_plain = false;
+	flow->announced.fup_is_plain = false;
 	if (!packet->count) {
 		flow->state = FLOW_LOST;
 		return;
@@ -83,14 +83,14 @@ void flow_take_pgd(struct flow_run *run, const struct pt_packet *packet)
 	flow_tell_time(run);
 	if (!packet->count)
 		ip = 0;
-	if (flow->state == FLOW_RUNNING && flow->at_fup)
+	if (flow->state == FLOW_RUNNING && flow->announced.at_fup)
 		flow_say(run, FLOW_END_ASYNC, ip);
 	else if (flow->state == FLOW_RUNNING && !flow->quick)
 		flow_end_by_branch(run, ip);
 	flow->state = FLOW_DISABLED;
 	flow->block = NULL;
 	flow->tnt_count = 0;
-	flow->at_fup = flow->aborting = flow->overflowed = false;
+	flow->announced.at_fup = flow->announced.aborting = flow->announced.overflowed = false;
 	flow_commit_context(run);
 }
 
@@ -133,15 +133,15 @@ static bool is_branch_event(const struct pt_packet *packet)
 static void settle_fup(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
-	bool plain = flow->fup_is_plain;
+	bool plain = flow->announced.fup_is_plain;
 
-	if (flow->fup_event.kind != PT_BAD) {
-		add_event(run, &flow->fup_event, true);
-		plain |= !is_branch_event(&flow->fup_event);
-		flow->fup_event.kind = PT_BAD;
+	if (flow->announced.event.kind != PT_BAD) {
+		add_event(run, &flow->announced.event, true);
+		plain |= !is_branch_event(&flow->announced.event);
+		flow->announced.event.kind = PT_BAD;
 	}
-	flow->fup_is_plain = false;
-	flow->at_fup = !plain;
+	flow->announced.fup_is_plain = false;
+	flow->announced.at_fup = !plain;
 	if (!plain)
 		say_ip(run, flow->ip, true);
 	if (plain)
@@ -152,14 +152,14 @@ static void take_fup(struct flow_run *run, const struct pt_packet *packet)
 {
 	struct pt_flow *flow = run->flow;
 	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
-	bool after_overflow = flow->overflowed;
+	bool after_overflow = flow->announced.overflowed;
 
 	if (!packet->count)
 		return;
 	flow_tell_time(run);
 	if (flow->state == FLOW_DISABLED) { /* APL12, or an event while packets are off */
-		flow->fup_event.kind = PT_BAD;
-		flow->fup_is_plain = false;
+		flow->announced.event.kind = PT_BAD;
+		flow->announced.fup_is_plain = false;
 		return;
 	}
 	if (flow->state == FLOW_LOST || flow_walk_to(run, ip))
@@ -175,10 +175,10 @@ static void take_ovf(struct flow_run *run)
 
 	flow_gap(run, GAP_OVERFLOW, flow->ip);
 	pt_clock_doubt(&flow->clock);
-	flow->overflowed = true;
+	flow->announced.overflowed = true;
 	flow->next_context.in_tx = false;
-	flow->fup_event.kind = PT_BAD;
-	flow->fup_is_plain = flow->aborting = false;
+	flow->announced.event.kind = PT_BAD;
+	flow->announced.fup_is_plain = flow->announced.aborting = false;
 }
 
 /* Go on from where a PSB+ says, with nothing known but what it states. */
@@ -202,10 +202,10 @@ static void settle_psb(struct flow_run *run, const struct pt_psb_state *state)
 	flow->block = NULL;
 	flow->ip = state->ip;
 	flow->addresses++;
-	flow->return_count = flow->return_doubts = 0;
-	flow->is_after_gap = false;
-	flow->at_fup = flow->aborting = flow->fup_is_plain = flow->overflowed = false;
-	flow->fup_event.kind = PT_BAD;
+	return_stack_clear(&flow->calls);
+	flow->announced.at_fup = flow->announced.aborting = flow->announced.fup_is_plain =
+		flow->announced.overflowed = false;
+	flow->announced.event.kind = PT_BAD;
 }
 
 /* At a segment's first PSB. What led to it is in the items of the former segment. */
@@ -302,22 +302,22 @@ static void take_mode_exec(struct pt_flow *flow, const struct pt_packet *packet)
 	flow->next_context.if_clear = !(packet->payload & PT_EXEC_IF);
 	/* before a FUP it tells of the interrupt flag only (event trace); between a FUP and its
 	 * TIP, or before a TIP, of the target's mode */
-	if (flow->config->have_event_trace && !flow->at_fup)
-		flow->fup_is_plain = true;
+	if (flow->config->have_event_trace && !flow->announced.at_fup)
+		flow->announced.fup_is_plain = true;
 }
 
 static void take_tsx(struct pt_flow *flow, const struct pt_packet *packet)
 {
 	flow->next_context.in_tx = packet->payload & 1;
-	flow->aborting = packet->payload & 2;
-	flow->fup_is_plain = !flow->aborting;
+	flow->announced.aborting = packet->payload & 2;
+	flow->announced.fup_is_plain = !flow->announced.aborting;
 }
 
 /* Packets about something other than the flow. */
 static void take_event(struct flow_run *run, const struct pt_packet *packet)
 {
 	if (packet->flag)
-		run->flow->fup_event = *packet;
+		run->flow->announced.event = *packet;
 	else
 		add_event(run, packet, false);
 }
@@ -328,9 +328,9 @@ static void take_tnt(struct flow_run *run, const struct pt_packet *packet)
 
 	flow->tnt = packet->payload;
 	flow->tnt_count = flow->state == FLOW_RUNNING && !flow->quick ? packet->count : 0;
-	flow->at_fup = false;
+	flow->announced.at_fup = false;
 	if (flow->way_back.ip && flow->state == FLOW_LOST)
-		flow_return_resume(run, packet);
+		flow_way_back_take(run, packet);
 }
 
 /* Is it a packet that --itrace=qq does not use, about what happens between two PSB+ groups? */
@@ -361,9 +361,9 @@ static bool is_indefinite(struct pt_flow *flow, const struct pt_packet *packet)
 	case PT_TIP_PGE:
 	case PT_TIP_PGD:
 	case PT_FUP:
-		flow->lacks_ip = packet->count != SIGN_EXTENDED && packet->count != WHOLE;
-		return flow->lacks_ip;
-	case PT_PSB: flow->lacks_ip = false; return false;
+		flow->announced.lacks_ip = packet->count != SIGN_EXTENDED && packet->count != WHOLE;
+		return flow->announced.lacks_ip;
+	case PT_PSB: flow->announced.lacks_ip = false; return false;
 	default: return false;
 	}
 }
@@ -374,7 +374,7 @@ static void take_packet(struct flow_run *run, const struct pt_packet *packet)
 
 	if (flow->quick > 1 && is_detail(packet))
 		return;
-	if (flow->lacks_ip && is_indefinite(flow, packet))
+	if (flow->announced.lacks_ip && is_indefinite(flow, packet))
 		return;
 	switch (packet->kind) {
 	case PT_TNT:

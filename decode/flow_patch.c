@@ -130,12 +130,12 @@ bool flow_patch_is_possible(const struct block *block)
  * until a packet tells where that led. */
 static void note_visit(struct pt_flow *flow, const struct flow_patch *patch)
 {
-	bool is_watched = patch >= flow->patches.items + flow->patch_watched;
+	bool is_watched = patch >= flow->patches.items + flow->patch_visits.watched;
 
-	if (!is_watched || (flow->patch_visits && flow->patch_visited == flow->addresses))
+	if (!is_watched || (flow->patch_visits.count && flow->patch_visits.last == flow->addresses))
 		return;
-	flow->patch_visits++;
-	flow->patch_visited = flow->addresses;
+	flow->patch_visits.count++;
+	flow->patch_visits.last = flow->addresses;
 }
 
 struct block *flow_patch_block(struct pt_flow *flow, struct block *block)

@@ -6,6 +6,7 @@
 #include "decode/flow_packet.h"
 #include "decode/flow_patch.h"
 #include "decode/flow_return.h"
+#include "decode/flow_way_back.h"
 #include "decode/mismatch_log.h"
 #include "decode/odd_branch.h"
 #include "decode/replaced_module.h"
@@ -16,9 +17,9 @@ void flow_add_time(struct flow_run *run)
 	struct pt_flow *flow = run->flow;
 
 	flow_add(run, FLOW_TIME, flow->clock.now)->count =
-		(uint32_t)(flow->cycles - flow->told_cycles);
-	flow->told_time = flow->clock.now;
-	flow->told_cycles = flow->cycles;
+		(uint32_t)(flow->cycles - flow->told.cycles);
+	flow->told.time = flow->clock.now;
+	flow->told.cycles = flow->cycles;
 }
 
 void flow_commit_context(struct flow_run *run)
@@ -65,12 +66,8 @@ void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
 	flow->gap_block = flow->block;
 	flow->block = NULL;
 	flow->tnt_count = 0;
-	flow->at_fup = false;
-	flow->return_doubts += flow->return_count;
-	if (flow->return_doubts > RETURN_STACK)
-		flow->return_doubts = RETURN_STACK;
-	flow->return_count = 0;
-	flow->is_after_gap = true;
+	flow->announced.at_fup = false;
+	return_stack_doubt(&flow->calls);
 	flow->gaps++;
 	log_gap(flow, kind);
 	flow->disagrees |= kind == GAP_MISMATCH;
@@ -83,7 +80,7 @@ static void lose_way(struct flow_run *run, enum gap_kind kind)
 	uint32_t count = run->flow->tnt_count;
 
 	flow_gap(run, kind, run->flow->ip);
-	flow_return_look(run, tnt, count);
+	flow_way_back_find(run, tnt, count);
 }
 
 void flow_begin_at(struct flow_run *run, uint64_t ip)
@@ -97,8 +94,8 @@ void flow_begin_at(struct flow_run *run, uint64_t ip)
 	flow->ip = ip;
 	flow->addresses++;
 	flow->block = NULL;
-	flow->at_fup = false;
-	flow->overflowed = false;
+	flow->announced.at_fup = false;
+	flow->announced.overflowed = false;
 }
 
 /* The process on the CPU now, for user addresses and guests; -1 unknown. */
@@ -149,7 +146,7 @@ static bool look_up(struct flow_run *run)
 	struct code_space *space = flow_space(flow, flow->ip);
 
 	flow->block = space ? block_get(flow->where.code, space, flow->ip, time_ns) : NULL;
-	if (flow->block && flow->patches.count && (flow->block->patched || flow->is_trial))
+	if (flow->block && flow->patches.count && (flow->block->patched || flow->trial))
 		flow->block = flow_patch_block(flow, flow->block);
 	if (!flow->block) {
 		flow_gap(run, GAP_NO_MEMORY, flow->ip);
@@ -174,12 +171,12 @@ static void push_calls(struct pt_flow *flow, const struct block *block, unsigned
 {
 	if (count == block->count) {
 		for (unsigned k = 0; k < block->push_count; k++)
-			flow_push(flow, block->pushes[k]);
+			return_stack_push(&flow->calls, block->pushes[k]);
 		return;
 	}
 	for (unsigned i = 0, k = 0; i < count && k < block->push_count; i++)
 		if (insn_next(&block->insns[i]) == block->pushes[k])
-			flow_push(flow, block->pushes[k++]);
+			return_stack_push(&flow->calls, block->pushes[k++]);
 }
 
 /* The first `count` instructions of the block run; the calls among them are remembered. */
@@ -203,7 +200,7 @@ static inline void go(struct flow_run *run, struct block *from, unsigned way, ui
 	struct block *to = from->successor[way];
 
 	flow->ip = ip;
-	if (to && to->ip == ip && !flow->is_trial && !flow->replaced.any) {
+	if (to && to->ip == ip && !flow->trial && !flow->learned.modules.any) {
 		flow->block = to;
 		return;
 	}
@@ -211,7 +208,7 @@ static inline void go(struct flow_run *run, struct block *from, unsigned way, ui
 	if (!look_up(run))
 		return;
 	to = flow->block;
-	if (!from->timed && !to->timed && !from->patched && !to->patched && !flow->is_trial &&
+	if (!from->timed && !to->timed && !from->patched && !to->patched && !flow->trial &&
 	    from->space == to->space)
 		from->successor[way] = to;
 }
@@ -262,17 +259,8 @@ static bool pass(struct flow_run *run)
 /* Take note of where a return goes, if that is of interest. */
 static void note_return(const struct pt_flow *flow, const struct block *block, uint64_t ip)
 {
-	if (flow->where.returns && !flow->is_trial)
+	if (flow->where.returns && !flow->trial)
 		return_sites_note(flow->where.returns, block, ip);
-}
-
-/* A return to a call that is not known. */
-static bool find_return(struct flow_run *run, uint64_t *ret)
-{
-	struct pt_flow *flow = run->flow;
-
-	flow->is_return_found = flow_return_find(run, ret);
-	return flow->is_return_found;
 }
 
 static void return_by_bit(struct flow_run *run, bool bit)
@@ -282,12 +270,11 @@ static void return_by_bit(struct flow_run *run, bool bit)
 	uint64_t ip;
 
 	emit_block(run, block, block->count, true); /* its own calls are on the stack first */
-	if (bit && !flow->return_count && flow->is_guess) {
-		flow->is_at_unknown = true;
-		flow->state = FLOW_LOST;
+	if (bit && !flow->calls.count && flow->trial == FLOW_TRIES_RETURN) {
+		flow->state = FLOW_AT_RETURN;
 		return;
 	}
-	if (!bit || (!flow_pop(flow, &ip) && !find_return(run, &ip))) {
+	if (!bit || (!return_stack_pop(&flow->calls, &ip) && !flow_return_find(run, &ip))) {
 		lose_way(run, GAP_MISMATCH);
 		return;
 	}
@@ -341,6 +328,7 @@ static void take_bit(struct flow_run *run, bool bit)
 void flow_run_tnt(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
+	const uint32_t ways_found = flow->ways_found;
 
 	flow->idle_blocks = 0;
 	do {
@@ -355,8 +343,8 @@ void flow_run_tnt(struct flow_run *run)
 		} else {
 			step_before_bit(run);
 		}
-	} while (flow->tnt_count && !flow->is_return_found && run->batch->count < FLOW_BATCH - 64 &&
-		 !flow_should_forget_code(flow));
+	} while (flow->tnt_count && flow->ways_found == ways_found &&
+		 run->batch->count < FLOW_BATCH - 64 && !flow_should_forget_code(flow));
 }
 
 static int find_insn(const struct block *block, uint64_t ip)
@@ -439,10 +427,10 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	}
 	emit_block(run, block, block->count, true);
 	flow->addresses++;
-	if (flow->is_trial || flow->where.log)
+	if (flow->trial || flow->where.log)
 		odd_branch_note(flow, block, ip);
 	if (block->end == BLOCK_RETURN) {
-		(void)flow_pop(flow, &ignored);
+		(void)return_stack_pop(&flow->calls, &ignored);
 		note_return(flow, block, ip);
 	}
 	if (block->end != BLOCK_FAR) {

@@ -34,24 +34,6 @@ static inline void flow_say(struct flow_run *run, enum flow_kind kind, uint64_t 
 		(void)flow_add(run, kind, value);
 }
 
-/** Remember a return address. */
-static inline void flow_push(struct pt_flow *flow, uint64_t ip)
-{
-	flow->returns[flow->return_top++ % RETURN_STACK] = ip;
-	if (flow->return_count < RETURN_STACK)
-		flow->return_count++;
-}
-
-/** The return address of the last call that has not returned; false when there is none. */
-static inline bool flow_pop(struct pt_flow *flow, uint64_t *ret)
-{
-	if (!flow->return_count)
-		return false;
-	flow->return_count--;
-	*ret = flow->returns[--flow->return_top % RETURN_STACK];
-	return true;
-}
-
 /* Bytes of trace after which a batch ends where an address is told, however few its items are. */
 enum { FLOW_ENOUGH_BYTES = 4096 };
 
@@ -81,14 +63,15 @@ static inline bool flow_should_forget_code(const struct pt_flow *flow)
  * with before the next packet, as long as the batch can be taken back. */
 static inline bool flow_is_in_doubt(const struct pt_flow *flow)
 {
-	return flow->disagrees || flow->replaced.doubt.name;
+	return flow->disagrees || flow->learned.modules.doubt.name;
 }
 
 /** Whether the flow comes to the code of a kernel for the first time, and what it tells of it
  * matters. */
 static inline bool flow_meets_kernel(const struct pt_flow *flow)
 {
-	return flow->ip >> 63 && !flow->met_kernel && !flow->gaps_only && flow->where.inference;
+	return flow->ip >> 63 && !flow->learned.met_kernel && !flow->gaps_only &&
+	       flow->where.inference;
 }
 
 /** Whether the batch has room for all items that one more packet may add. */
@@ -104,7 +87,7 @@ static inline void flow_tell_time(struct flow_run *run)
 	const struct pt_flow *flow = run->flow;
 
 	if (!flow->gaps_only &&
-	    (flow->clock.now != flow->told_time || flow->cycles != flow->told_cycles))
+	    (flow->clock.now != flow->told.time || flow->cycles != flow->told.cycles))
 		flow_add_time(run);
 }
 

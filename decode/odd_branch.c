@@ -27,13 +27,13 @@ static bool is_after_call(struct machine *machine, uint64_t ip, uint64_t time_ns
  * sends no TIP then. */
 static bool is_needless(const struct pt_flow *flow, uint64_t ip)
 {
-	return !flow->config->noretcomp && flow->return_count &&
-	       flow->returns[(flow->return_top - 1) % RETURN_STACK] == ip;
+	return !flow->config->noretcomp && flow->calls.count &&
+	       return_stack_last(&flow->calls) == ip;
 }
 
 static bool is_elsewhere(const struct pt_flow *flow, uint64_t ip)
 {
-	return flow->return_count && flow->returns[(flow->return_top - 1) % RETURN_STACK] != ip;
+	return flow->calls.count && return_stack_last(&flow->calls) != ip;
 }
 
 static bool is_in_function(struct machine *machine, uint64_t ip, uint64_t time_ns)

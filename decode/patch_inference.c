@@ -511,7 +511,7 @@ static const struct flow_patches *inform(struct pt_flow *flow)
 {
 	const struct flow_patches *patches = patch_inference_get(flow->where.inference);
 
-	flow->is_informed = true;
+	flow->learned.is_informed = true;
 	if (flow->where.inference->is_wrong)
 		flow_patch_expect_little(flow);
 	return patches->count ? patches : NULL;
@@ -522,8 +522,8 @@ void patch_inference_begin(struct flow_run *run, struct flow_mark *mark)
 	struct pt_flow *flow = run->flow;
 	const struct flow_patches *patches;
 
-	flow->met_kernel = true;
-	if (flow->is_informed || !is_needed(flow->where.inference))
+	flow->learned.met_kernel = true;
+	if (flow->learned.is_informed || !is_needed(flow->where.inference))
 		return;
 	patches = inform(flow);
 	if (!patches)
@@ -544,7 +544,7 @@ bool patch_inference_apply(struct flow_run *run, const struct flow_mark *mark)
 	struct pt_flow *flow = run->flow;
 	const struct flow_patches *patches;
 
-	if (!flow->where.inference || flow->is_informed)
+	if (!flow->where.inference || flow->learned.is_informed)
 		return false;
 	patches = inform(flow);
 	if (!patches)

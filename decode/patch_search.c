@@ -93,12 +93,12 @@ static void begin(struct search *search, const struct pt_flow *from)
 {
 	search->flow = *from;
 	search->flow.block = NULL;
-	search->flow.is_trial = true;
+	search->flow.trial = FLOW_TRIES_PATCHES;
 	search->flow.where.log = NULL;
 	search->flow.gaps_only = false;
 	search->flow.gap_block = NULL;
 	search->flow.patches = search->patches;
-	search->flow.patch_watched = search->start.patches.count;
+	search->flow.patch_visits.watched = search->start.patches.count;
 	search->batch.count = search->batch.context_count = 0;
 	search->batch.room = FLOW_BATCH;
 }
@@ -302,7 +302,7 @@ static void try_patches(struct search *search, const struct pt_flow *base)
 	attempt.unusual = search->unusual;
 	attempt.groups = search->groups;
 	attempt.is_known = search->is_known;
-	attempt.visits = search->flow.patch_visits - search->start.patch_visits;
+	attempt.visits = search->flow.patch_visits.count - search->start.patch_visits.count;
 	keep(&search->found, &attempt);
 }
 

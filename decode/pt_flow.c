@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/flow_guess.h"
 #include "decode/flow_mark.h"
 #include "decode/flow_packet.h"
 #include "decode/flow_patch.h"
-#include "decode/flow_return.h"
 #include "decode/patch_inference.h"
 #include "decode/patch_search.h"
 #include "decode/replaced_module.h"
@@ -48,13 +48,13 @@ void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
 	flow->clock = segment->clock;
 	flow->context = flow->next_context = segment->context;
 	flow->context.bits = 0; /* differs, so that the first thing told is the context */
-	flow->told_time = UINT64_MAX;
+	flow->told.time = UINT64_MAX;
 	flow->gaps_only = gaps_only;
 	flow->state = FLOW_LOST;
-	flow->lacks_ip = segment->lost;
+	flow->announced.lacks_ip = segment->lost;
 	pt_cursor_init(&flow->cursor, segment->queue, config, segment->from);
 	flow_patch_init(flow);
-	flow_return_init(flow);
+	flow->return_steps = flow_guess_steps(segment);
 }
 
 static void start(struct flow_run *run)
@@ -112,7 +112,7 @@ static void forget_code(struct pt_flow *flow, struct flow_mark *mark)
 
 static bool can_run_fast(const struct pt_flow *flow)
 {
-	return !flow->quick && !flow->where.log && !flow->replaced.any;
+	return !flow->quick && !flow->where.log && !flow->learned.modules.any;
 }
 
 int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
@@ -139,15 +139,13 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 		if (has_ended && !flow_is_in_doubt(flow))
 			return 0;
 		r = has_ended ? 0 : flow_next(&run);
-		if (flow->replaced.doubt.name && replaced_module_apply(&run, &mark))
+		if (flow->learned.modules.doubt.name && replaced_module_apply(&run, &mark))
 			continue;
 		if (flow->disagrees && (patch_inference_apply(&run, &mark) ||
 					come_near(&run, &mark) || patch_search(&run, &mark)))
 			continue;
-		if (flow->is_return_found) {
-			flow->is_return_found = false;
+		if (flow->ways_found != mark.flow.ways_found)
 			flow_mark_set(&run, &mark);
-		}
 		if (flow_should_forget_code(flow))
 			forget_code(flow, &mark);
 		if (r)

@@ -13,6 +13,7 @@
 #include "decode/pt_context.h"
 #include "decode/pt_cursor.h"
 #include "decode/pt_segment.h"
+#include "decode/return_stack.h"
 #include "decode/sideband.h"
 #include "decode/tracepoint_table.h"
 
@@ -78,7 +79,6 @@ unsigned gap_code(enum gap_kind kind);
 enum {
 	FLOW_BATCH = 8192,
 	FLOW_MARGIN = 2560, /* items that one packet may add */
-	RETURN_STACK = 64,  /* entries, as in hardware */
 	FLOW_CONTEXTS = 512,
 };
 
@@ -140,20 +140,61 @@ struct replaced_modules {
 };
 
 enum flow_state {
-	FLOW_LOST,     /* not in sync: at the next IP packet */
-	FLOW_DISABLED, /* packets are off until TIP.PGE */
-	FLOW_RUNNING,  /* at `ip`, in `block` if it has been looked up */
+	FLOW_LOST,      /* not in sync: at the next IP packet */
+	FLOW_DISABLED,  /* packets are off until TIP.PGE */
+	FLOW_RUNNING,   /* at `ip`, in `block` if it has been looked up */
+	FLOW_AT_RETURN, /* FLOW_TRIES_RETURN: behind `block`, whose return goes to no known call */
 	FLOW_DONE,
+};
+
+/** Whether a flow is a copy of another, to try something out: links between blocks are not used
+ * then, and nothing is noted for others. */
+enum flow_trial {
+	FLOW_NO_TRIAL,
+	FLOW_TRIES_PATCHES, /* patch_search.h */
+	FLOW_TRIES_RETURN,  /* flow_guess.h: it stops where a return goes to no known call */
+};
+
+/** A call from before a gap that what is not known returns to: found ahead of time while the flow
+ * is lost, and taken when the flow comes to the packet with the return (flow_way_back.h). */
+struct flow_way_back {
+	uint64_t ip;       /* where the call returns to; 0: none was found */
+	uint64_t position; /* behind the TNT packet that has the return */
+	uint32_t count;    /* branches left in the packet */
+	uint32_t popped;   /* doubted calls that are then no longer open */
+};
+
+/** What packets have announced about those that follow (flow_packet.c). */
+struct flow_announced {
+	bool at_fup;       /* a FUP said where an event happened; its TIP or TIP.PGD comes next */
+	bool fup_is_plain; /* the next FUP belongs to an event that does not change the flow */
+	bool aborting;     /* the next FUP belongs to the abort of a transaction */
+	bool overflowed;   /* between OVF and the packet that says where */
+	bool lacks_ip;     /* behind a loss the last IP is not known; only while FLOW_LOST */
+	struct pt_packet event; /* that the next FUP belongs to; kind PT_BAD: none */
+};
+
+/** What was learned about code. It stays when the flow goes back to a mark. */
+struct flow_learned {
+	bool met_kernel;  /* patch_inference_begin() was called */
+	bool is_informed; /* `patches` has what patch_inference found */
+	struct replaced_modules modules;
 };
 
 struct pt_flow {
 	const struct pt_config *config;
 	struct pt_segment segment;
 	struct flow_code where;
+	uint8_t quick;  /* --itrace=q: 1: code is not looked at, only addresses in packets are told;
+			 * 2: only what PSB+ groups state */
+	bool gaps_only; /* no items about blocks and times are wanted, only about gaps */
+	enum flow_trial trial;
+	/* Where it is. */
 	struct pt_cursor cursor;
 	struct pt_clock clock;
 	struct pt_context context;
 	struct pt_context next_context; /* as of the next TIP, by PIP and MODE.Exec */
+	struct flow_announced announced;
 	enum flow_state state;
 	struct block *block;
 	uint64_t ip;
@@ -161,48 +202,32 @@ struct pt_flow {
 	uint32_t tnt_count;
 	uint32_t idle_blocks;          /* followed since the last packet */
 	const struct block *idle_mark; /* one of them */
-	uint64_t told_time, told_cycles, cycles;
-	uint64_t insns;          /* that ran so far */
-	uint32_t addresses;      /* told by packets so far */
-	uint32_t returns_met;    /* compressed returns to a call that was followed, so far */
-	uint64_t told_ip;        /* last IP before the present packet */
-	uint32_t gaps;           /* so far */
-	struct block *gap_block; /* that the last gap was in; only valid until code is forgotten */
-	/* How often a patch was met whose index is at least `patch_watched`; visits with the same
-	 * count of `addresses`, the last of which is `patch_visited`, are one. */
-	uint32_t patch_watched, patch_visits, patch_visited;
+	uint64_t told_ip;              /* last IP before the present packet */
+	struct return_stack calls;
+	struct flow_way_back way_back;
+	/* So far. */
+	uint64_t insns;       /* that ran */
+	uint64_t cycles;      /* by CYC packets */
+	uint32_t addresses;   /* told by packets */
+	uint32_t returns_met; /* compressed returns to a call that was followed */
+	uint32_t ways_found;  /* returns of calls that were not known (flow_guess.h) */
+	uint32_t gaps;
 	uint32_t odd_branches; /* of a trial: branches that programs seldom make */
-	/* --itrace=q: 1: code is not looked at, only addresses in packets are told; 2: only what
-	 * PSB+ groups state */
-	uint8_t quick;
-	bool gaps_only;    /* no items about blocks and times are wanted, only about gaps */
-	bool at_fup;       /* a FUP said where an event happened; its TIP or TIP.PGD comes next */
-	bool fup_is_plain; /* the next FUP belongs to an event that does not change the flow */
-	bool aborting;     /* the next FUP belongs to the abort of a transaction */
-	bool overflowed;   /* between OVF and the packet that says where */
-	bool lacks_ip;     /* behind a loss the last IP is not known; only while FLOW_LOST */
-	uint64_t returns[RETURN_STACK];
-	uint32_t return_top, return_count;
-	uint32_t return_doubts; /* calls below those, open before a gap, or overwritten by others */
-	struct flow_way_back {
-		uint64_t ip;       /* where a call from before a gap returns to; 0: unknown */
-		uint64_t position; /* behind the TNT packet that has the return */
-		uint32_t popped;   /* calls that are then no longer open */
-		uint32_t count;    /* branches left in the packet */
-	} way_back;
-	uint64_t return_steps; /* that may still be tried in search of the way back */
-	bool is_after_gap;     /* since the last PSB+: there may be open calls that are not known */
-	bool is_return_found;  /* just now, of a call that was not known */
-	bool is_guess;         /* flow_return.h tries where a return may have gone; */
-	bool is_at_unknown;    /* it came to the next one that goes to no known call */
-	uint64_t near;         /* position of a disagreement that the flow was taken back from */
-	bool met_kernel;       /* see patch_inference_begin() */
-	bool is_informed;      /* `patches` has what patch_inference found */
-	bool disagrees;        /* packets and code disagree at the present packet */
-	bool is_trial;         /* patches are tried out: links between blocks are not used */
-	struct pt_packet fup_event; /* the event that the next FUP belongs to; kind PT_BAD: none */
-	struct replaced_modules replaced;
-	struct flow_patches patches;
+	struct {
+		uint64_t time, cycles;
+	} told; /* by the last FLOW_TIME */
+	/* Disagreements of packets and code. */
+	bool disagrees;          /* at the present packet */
+	uint64_t near;           /* position of one that the flow was taken back from */
+	struct block *gap_block; /* that the last gap was in; only valid until code is forgotten */
+	uint64_t return_steps;   /* that may still be tried in search of ways back */
+	/* How often a patch was met whose index is at least `watched`; those with the same count of
+	 * `addresses`, the last of which is `last`, are one. */
+	struct {
+		uint32_t watched, count, last;
+	} patch_visits;
+	struct flow_learned learned;
+	struct flow_patches patches; /* the last, see flow_mark_set() */
 };
 
 /**

@@ -54,7 +54,7 @@ static bool ask(struct module_doubts *doubts)
  * could doubt. */
 static const char *module_at(const struct pt_flow *flow, uint64_t ip)
 {
-	if (!flow->block || flow->is_trial || !flow->where.doubts ||
+	if (!flow->block || flow->trial || !flow->where.doubts ||
 	    !flow_patch_is_possible(flow->block))
 		return NULL;
 	return machine_module(flow->block->space->machine, ip, flow_ns(flow));
@@ -62,8 +62,8 @@ static const char *module_at(const struct pt_flow *flow, uint64_t ip)
 
 static void doubt(struct pt_flow *flow, const char *name)
 {
-	flow->replaced.doubt.machine = flow->block->space->machine;
-	flow->replaced.doubt.name = name;
+	flow->learned.modules.doubt.machine = flow->block->space->machine;
+	flow->learned.modules.doubt.name = name;
 }
 
 void replaced_module_note_astray(struct pt_flow *flow)
@@ -89,7 +89,7 @@ void replaced_module_note(struct pt_flow *flow)
 bool replaced_module_apply(struct flow_run *run, const struct flow_mark *mark)
 {
 	struct pt_flow *flow = run->flow;
-	struct replaced_modules *modules = &flow->replaced;
+	struct replaced_modules *modules = &flow->learned.modules;
 	const char *name = modules->doubt.name;
 	struct flow_patches patches;
 
@@ -111,7 +111,7 @@ bool replaced_module_has(const struct pt_flow *flow, const struct block *block)
 	uint64_t time_ns = flow_ns(flow);
 	const char *name;
 
-	if (!flow->replaced.any || !flow_patch_is_possible(block))
+	if (!flow->learned.modules.any || !flow_patch_is_possible(block))
 		return false;
 	name = machine_module(block->space->machine, block->ip, time_ns);
 	return name && time_ns >= since(flow->where.doubts, block->space->machine, name);

@@ -43,7 +43,7 @@ void flow_fixture_begin(struct flow_fixture *f, uint64_t ip, bool gaps_only)
 	pt_clock_init(&segment.clock, &f->config);
 	pt_flow_init(&f->flow, &segment, &f->config, &where, gaps_only);
 	f->flow.context = f->flow.next_context;
-	f->flow.told_time = f->flow.clock.now;
+	f->flow.told.time = f->flow.clock.now;
 	f->flow.state = FLOW_RUNNING;
 	f->flow.ip = ip;
 	f->batch.count = f->batch.context_count = 0;

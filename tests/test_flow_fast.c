@@ -109,7 +109,7 @@ static void bits_lead_along_links(void **state)
 	assert_int_equal(f->flow.ip, NOPS);
 	assert_int_equal(f->flow.block->ip, NOPS);
 	assert_int_equal(f->flow.insns, 3);
-	assert_int_equal(f->flow.return_count, 1);
+	assert_int_equal(f->flow.calls.count, 1);
 	assert_int_equal(f->flow.tnt_count, 0);
 	assert_all_read(f);
 }
@@ -122,7 +122,7 @@ static void bits_without_a_link_are_left_over(void **state)
 	put_tnt(f, 5, 3);
 	put_tnt(f, 0, 1);
 	flow_fixture_begin(f, CALLEE, false);
-	flow_push(&f->flow, BASE);
+	return_stack_push(&f->flow.calls, BASE);
 	assert_false(flow_run_fast(&f->run, NEVER));
 	flow_fixture_expect(f, "BLOCK(1020:1+)");
 	assert_int_equal(f->flow.ip, RETURN);
@@ -139,7 +139,7 @@ static void a_bit_returns_to_the_last_call(void **state)
 	assert_false(run_from(f, BASE, NEVER));
 	flow_fixture_expect(f, "BLOCK(1000:1+) BLOCK(1010:2+) BLOCK(1024:1+) TO(1015)");
 	assert_int_equal(f->flow.ip, BEHIND);
-	assert_int_equal(f->flow.return_count, 0);
+	assert_int_equal(f->flow.calls.count, 0);
 	assert_ptr_equal(flow_fixture_block(f, RETURN)->successor[1],
 			 flow_fixture_block(f, BEHIND));
 }
@@ -161,11 +161,11 @@ static void a_bit_that_denies_a_return_is_left_over(void **state)
 
 	put_tnt(f, 0, 1);
 	flow_fixture_begin(f, RETURN, false);
-	flow_push(&f->flow, BASE);
+	return_stack_push(&f->flow.calls, BASE);
 	assert_false(flow_run_fast(&f->run, NEVER));
 	flow_fixture_expect(f, "");
 	assert_int_equal(f->flow.tnt_count, 1);
-	assert_int_equal(f->flow.return_count, 1);
+	assert_int_equal(f->flow.calls.count, 1);
 }
 
 static void a_tip_leads_to_what_was_read(void **state)
@@ -193,7 +193,7 @@ static void a_tip_to_what_was_not_read_is_not_touched(void **state)
 	assert_false(run_from(f, BY_REGISTER, NEVER));
 	flow_fixture_expect(f, "BLOCK(1002:1+) TO(1010) BLOCK(1010:2+) BLOCK(1024:1+) TO(1002)");
 	assert_int_equal(f->flow.cursor.last_ip.ip, BY_REGISTER);
-	assert_int_equal(f->flow.return_count, 0);
+	assert_int_equal(f->flow.calls.count, 0);
 	assert_true(place_in_trace(f) < f->trace.size - ALL_PADS);
 }
 
@@ -250,8 +250,8 @@ static void nothing_is_done_in_the_midst_of_other_things(void **state)
 	for (unsigned what = 0; what < 4; what++) {
 		f->trace.size = 1;
 		flow_fixture_begin(f, BASE, false);
-		f->flow.at_fup = what == 0;
-		f->flow.fup_is_plain = what == 1;
+		f->flow.announced.at_fup = what == 0;
+		f->flow.announced.fup_is_plain = what == 1;
 		f->flow.tnt_count = what == 2;
 		f->flow.cursor.block = what == 3 ? PT_NO_BLOCK + 1 : PT_NO_BLOCK;
 		assert_false(flow_run_fast(&f->run, NEVER));
@@ -313,7 +313,7 @@ static void cycles_are_told_with_what_they_led_to(void **state)
 	assert_false(run_from(f, BASE, NEVER));
 	flow_fixture_expect(f, "TIME(67) BLOCK(1000:1+)");
 	assert_int_equal(f->flow.cycles, 110);
-	assert_int_equal(f->flow.told_cycles, 103);
+	assert_int_equal(f->flow.told.cycles, 103);
 	assert_all_read(f);
 }
 
@@ -337,7 +337,7 @@ static void mtcs_move_the_clock(void **state)
 	put_tnt(f, 1, 1);
 	flow_fixture_begin(f, BASE, false);
 	pt_clock_tsc(&f->flow.clock, &group);
-	f->flow.told_time = f->flow.clock.now;
+	f->flow.told.time = f->flow.clock.now;
 	assert_false(flow_run_fast(&f->run, NEVER));
 	flow_fixture_expect(f, "TIME(0) BLOCK(1000:1+)");
 	assert_int_equal(f->batch.items[0].value, 1000000 + 8 * 80);
@@ -411,7 +411,7 @@ static void run_all(struct flow_fixture *f, uint64_t depth, bool fast, bool gaps
 	flow_fixture_begin(f, BASE, gaps_only);
 	f->trace.size -= ALL_PADS;
 	for (uint64_t i = 0; i < depth; i++)
-		flow_push(&f->flow, BEHIND);
+		return_stack_push(&f->flow.calls, BEHIND);
 	do {
 		if (fast && f->flow.state == FLOW_RUNNING)
 			(void)flow_run_fast(&f->run, NEVER);
@@ -427,8 +427,8 @@ static void assert_same_flow(const struct pt_flow *a, const struct pt_flow *b)
 	assert_int_equal(a->clock.now, b->clock.now);
 	assert_int_equal(a->state, b->state);
 	assert_int_equal(a->ip, b->ip);
-	assert_int_equal(a->return_count, b->return_count);
-	assert_int_equal(a->return_top % RETURN_STACK, b->return_top % RETURN_STACK);
+	assert_int_equal(a->calls.count, b->calls.count);
+	assert_int_equal(a->calls.top % RETURN_STACK, b->calls.top % RETURN_STACK);
 }
 
 static bool is_same_item(const struct flow_item *a, const struct flow_item *b)

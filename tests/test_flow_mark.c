@@ -67,7 +67,7 @@ static void what_came_since_is_taken_back(void **state)
 	const struct pt_flow *flow = &f->flow.flow;
 
 	step(f);
-	flow_push(&f->flow.flow, NOTE);
+	return_stack_push(&f->flow.flow.calls, NOTE);
 	f->flow.flow.next_context.cr3 = NOTE;
 	flow_commit_context(&f->flow.run);
 	flow_mark_set(&f->flow.run, &f->mark);
@@ -82,7 +82,7 @@ static void what_came_since_is_taken_back(void **state)
 	assert_int_equal(f->flow.batch.context_count, 1);
 	assert_int_equal(flow->state, FLOW_RUNNING);
 	assert_int_equal(flow->ip, base);
-	assert_int_equal(flow->return_count, 1);
+	assert_int_equal(flow->calls.count, 1);
 	assert_int_equal(flow->gaps, 0);
 	assert_false(flow->disagrees || flow->context.nr || flow->next_context.nr);
 	assert_int_equal(pt_cursor_position(&flow->cursor), 1);
@@ -146,14 +146,14 @@ static void what_was_learned_is_not_taken_back(void **state)
 	flow->patches.work = 1000;
 	flow_mark_set(&f->flow.run, &f->mark);
 	flow->patches.work = 300;
-	flow->is_informed = true;
-	flow->replaced.is_asked = true;
-	flow->replaced.any = true;
+	flow->learned.is_informed = true;
+	flow->learned.modules.is_asked = true;
+	flow->learned.modules.any = true;
 	flow_mark_return(&f->flow.run, &f->mark, &f->one);
 	assert_int_equal(flow->patches.work, 300);
-	assert_true(flow->is_informed);
-	assert_true(flow->replaced.is_asked);
-	assert_true(flow->replaced.any);
+	assert_true(flow->learned.is_informed);
+	assert_true(flow->learned.modules.is_asked);
+	assert_true(flow->learned.modules.any);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

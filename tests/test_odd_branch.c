@@ -101,7 +101,7 @@ static void a_tip_for_a_return_to_its_call_is_odd(void **state)
 {
 	struct fixture *f = *state;
 
-	flow_push(&f->flow.flow, kernel + AFTER_2);
+	return_stack_push(&f->flow.flow.calls, kernel + AFTER_2);
 	assert_int_equal(odd(f, RETURN, AFTER_2), 1);
 	f->flow.config.noretcomp = true;
 	assert_int_equal(odd(f, RETURN, AFTER_2), 0);
@@ -111,7 +111,7 @@ static void a_return_elsewhere_than_to_its_call_is_odd(void **state)
 {
 	struct fixture *f = *state;
 
-	flow_push(&f->flow.flow, kernel + AFTER_5);
+	return_stack_push(&f->flow.flow.calls, kernel + AFTER_5);
 	assert_int_equal(odd(f, RETURN, AFTER_2), 1);
 	assert_int_equal(f->log.count, 0); /* programs do so */
 	assert_int_equal(odd(f, RETURN, NOWHERE), 2);

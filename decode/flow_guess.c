@@ -1,0 +1,112 @@
+#include "decode/flow_guess.h"
+
+#include <stdlib.h>
+
+#include "decode/flow_mark.h"
+#include "decode/flow_packet.h"
+
+enum {
+	DEPTH = 6,               /* further returns to unknown calls on the way */
+	TOLD = 5,                /* addresses that packets must tell in agreement */
+	STEPS = 4096,            /* for one return, */
+	SEGMENT_STEPS = 1 << 15, /* for all of a segment, and for each of its bytes: */
+	BYTE_STEPS = 2,
+};
+
+uint64_t flow_guess_steps(const struct pt_segment *segment)
+{
+	return SEGMENT_STEPS + BYTE_STEPS * (segment->to - segment->from);
+}
+
+bool flow_guess_is_allowed(const struct pt_flow *flow)
+{
+	return !flow->trial && flow->where.inference;
+}
+
+struct flow_guess *flow_guess_new(const struct pt_flow *flow, struct pt_flow *trial)
+{
+	struct flow_guess *guess = malloc(sizeof(*guess));
+
+	if (!guess)
+		return NULL;
+	guess->batch.room = FLOW_BATCH;
+	guess->batch.count = guess->batch.context_count = 0;
+	guess->steps = flow->return_steps < STEPS ? (unsigned)flow->return_steps : STEPS;
+	guess->given = guess->steps;
+	guess->addresses = flow->addresses;
+	flow_copy(trial, flow);
+	trial->trial = FLOW_TRIES_RETURN;
+	trial->gaps_only = true;
+	trial->disagrees = false;
+	trial->where.log = NULL;
+	return guess;
+}
+
+bool flow_guess_end(struct flow_guess *guess, struct pt_flow *flow)
+{
+	bool is_over = guess->steps;
+
+	flow->return_steps -= guess->given - guess->steps;
+	free(guess);
+	return is_over;
+}
+
+struct guess_outcome flow_guess_follow(struct flow_guess *guess, struct pt_flow *trial)
+{
+	struct flow_run run = { trial, &guess->batch };
+	const uint32_t gaps = trial->gaps;
+
+	while (guess->steps) {
+		struct guess_outcome outcome = { GUESS_AGREES,
+						 trial->addresses - guess->addresses };
+		int r;
+
+		if (outcome.told >= TOLD)
+			return outcome;
+		guess->steps--;
+		guess->batch.count = guess->batch.context_count = 0;
+		r = flow_next(&run);
+		outcome.told = trial->addresses - guess->addresses;
+		outcome.verdict = trial->disagrees ? GUESS_REFUTED : GUESS_OPEN;
+		if (trial->disagrees || r || trial->gaps != gaps || trial->state == FLOW_AT_RETURN)
+			return outcome;
+	}
+	return (struct guess_outcome){ GUESS_OPEN, 0 };
+}
+
+static struct guess_outcome try_places(struct flow_guess *guess, const struct pt_flow *at,
+				       unsigned depth, struct return_place *ret)
+{
+	struct guess_outcome best = { GUESS_REFUTED, 0 };
+	struct return_places places = { 0 };
+
+	ret->ip = 0;
+	return_places_add_open(&places, at);
+	return_places_add_seen(&places, at);
+	if (!places.count)
+		return (struct guess_outcome){ GUESS_OPEN, at->addresses - guess->addresses };
+	for (unsigned i = 0; i < places.count; i++) {
+		struct guess_outcome outcome;
+		struct return_place ignored;
+		struct pt_flow flow;
+
+		flow_copy(&flow, at);
+		return_place_enter(&places.items[i], &flow);
+		outcome = flow_guess_follow(guess, &flow);
+		if (flow.state == FLOW_AT_RETURN && depth)
+			outcome = try_places(guess, &flow, depth - 1, &ignored);
+		if (outcome.verdict > best.verdict)
+			*ret = places.items[i];
+		else if (outcome.verdict == best.verdict)
+			ret->ip = 0;
+		if (outcome.verdict >= best.verdict)
+			best = outcome;
+	}
+	return best;
+}
+
+struct guess_outcome flow_guess_return(struct flow_guess *guess, const struct pt_flow *trial,
+				       struct return_place *ret)
+{
+	return try_places(guess, trial, DEPTH, ret);
+}

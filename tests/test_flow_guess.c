@@ -1,0 +1,134 @@
+#include "decode/flow_guess.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "tests/gap_fixture.h"
+
+/* Ready to follow what the trace has from `ip`. */
+static struct pt_flow *begin(struct gap_fixture *fixture, uint64_t ip)
+{
+	flow_fixture_begin(&fixture->f, ip, false);
+	fixture->f.flow.where.inference = &fixture->inference;
+	return &fixture->f.flow;
+}
+
+static struct guess_outcome follow(struct gap_fixture *fixture, uint64_t ip)
+{
+	struct pt_flow *flow = begin(fixture, ip), trial;
+	struct flow_guess *guess = flow_guess_new(flow, &trial);
+	struct guess_outcome ret;
+
+	assert_non_null(guess);
+	ret = flow_guess_follow(guess, &trial);
+	assert_true(flow_guess_end(guess, flow));
+	assert_int_equal(fixture->f.batch.count, 0);
+	assert_int_equal(flow->ip, ip);
+	patch_inference_free(&fixture->inference);
+	flow_fixture_deinit(&fixture->f);
+	return ret;
+}
+
+static void what_packets_agree_with_for_long_is_right(void **state)
+{
+	struct gap_fixture fixture;
+
+	gap_fixture_init(&fixture);
+	gap_fixture_go_round(&fixture);
+	assert_int_equal(follow(&fixture, 0x1005).verdict, GUESS_AGREES);
+}
+
+static void a_disagreement_refutes(void **state)
+{
+	struct gap_fixture fixture;
+
+	gap_fixture_init(&fixture);
+	gap_fixture_tip(&fixture, 0x1040);
+	gap_fixture_tnt(&fixture, 0, 1); /* no return is a branch that is not taken */
+	gap_fixture_go_round(&fixture);
+	assert_int_equal(follow(&fixture, 0x1005).verdict, GUESS_REFUTED);
+}
+
+static void code_that_is_not_known_proves_nothing(void **state)
+{
+	struct guess_outcome outcome;
+	struct gap_fixture fixture;
+
+	gap_fixture_init(&fixture);
+	gap_fixture_tip(&fixture, 0x1040);
+	gap_fixture_tnt(&fixture, 2, 2);
+	gap_fixture_tip(&fixture, 0x9000);
+	gap_fixture_go_round(&fixture);
+	outcome = follow(&fixture, 0x1005);
+	assert_int_equal(outcome.verdict, GUESS_OPEN);
+	assert_int_equal(outcome.told, 2);
+}
+
+static void a_return_to_an_unknown_call_is_tried_next(void **state)
+{
+	struct return_place place;
+	struct gap_fixture fixture;
+	struct flow_guess *guess;
+	struct pt_flow *flow, trial;
+
+	gap_fixture_init(&fixture);
+	return_sites_note(&fixture.inference.returns, flow_fixture_block(&fixture.f, 0x1040),
+			  0x1007);
+	gap_fixture_tnt(&fixture, 3, 2);
+	gap_fixture_go_round(&fixture);
+	flow = begin(&fixture, 0x1040);
+	guess = flow_guess_new(flow, &trial);
+	assert_int_equal(flow_guess_follow(guess, &trial).verdict, GUESS_OPEN);
+	assert_int_equal(trial.state, FLOW_AT_RETURN);
+	assert_int_equal(flow_guess_return(guess, &trial, &place).verdict, GUESS_AGREES);
+	assert_int_equal(place.ip, 0x1007);
+	assert_true(flow_guess_end(guess, flow));
+	patch_inference_free(&fixture.inference);
+	flow_fixture_deinit(&fixture.f);
+}
+
+static void what_is_tried_is_limited(void **state)
+{
+	struct gap_fixture fixture;
+	struct flow_guess *guess;
+	struct pt_flow *flow, trial;
+
+	gap_fixture_init(&fixture);
+	gap_fixture_go_round(&fixture);
+	flow = begin(&fixture, 0x1005);
+	flow->return_steps = 3;
+	guess = flow_guess_new(flow, &trial);
+	assert_int_equal(flow_guess_follow(guess, &trial).verdict, GUESS_OPEN);
+	assert_false(flow_guess_end(guess, flow));
+	assert_int_equal(flow->return_steps, 0);
+	patch_inference_free(&fixture.inference);
+	flow_fixture_deinit(&fixture.f);
+}
+
+static void a_trial_tries_nothing(void **state)
+{
+	struct patch_inference inference;
+	static struct pt_flow flow;
+
+	assert_false(flow_guess_is_allowed(&flow));
+	flow.where.inference = &inference;
+	assert_true(flow_guess_is_allowed(&flow));
+	flow.trial = FLOW_TRIES_PATCHES;
+	assert_false(flow_guess_is_allowed(&flow));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_packets_agree_with_for_long_is_right),
+		cmocka_unit_test(a_disagreement_refutes),
+		cmocka_unit_test(code_that_is_not_known_proves_nothing),
+		cmocka_unit_test(a_return_to_an_unknown_call_is_tried_next),
+		cmocka_unit_test(what_is_tried_is_limited),
+		cmocka_unit_test(a_trial_tries_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
