@@ -340,24 +340,30 @@ static struct hypothesis *choose(struct work *work)
 	return is_tied ? NULL : best;
 }
 
+/* See what might explain the disagreements that there are with the patches that are known. */
+static void ask(struct work *work)
+{
+	work->candidates.count = work->candidates.asked = 0;
+	run_without(work, true);
+	work->inference->is_wrong = work->without.against > work->bytes / WRONG_BYTES;
+	gather(work);
+}
+
 static void learn(struct work *work)
 {
 	unsigned failed = 0;
 
-	while (failed < FAILED_MAX && work->insns && work->known.count < FLOW_PATCHES - 1) {
-		struct hypothesis *best;
+	ask(work);
+	while (failed < FAILED_MAX && work->insns && work->known.count < FLOW_PATCHES - 1 &&
+	       work->candidates.asked) {
+		struct hypothesis *best = choose(work);
 
-		work->candidates.count = work->candidates.asked = 0;
-		run_without(work, true);
-		work->inference->is_wrong = work->without.against > work->bytes / WRONG_BYTES;
-		if (!work->candidates.asked)
-			return;
-		gather(work);
-		best = choose(work);
-		if (best)
+		if (best) {
 			work->known.items[work->known.count++] = best->candidate.patch;
-		else
+			ask(work);
+		} else {
 			failed++;
+		}
 	}
 }
 

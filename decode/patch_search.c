@@ -584,23 +584,24 @@ static bool may_ask(struct patch_candidates *candidates, uint64_t ip)
 {
 	unsigned i = 0;
 
+	if (candidates->asked == PATCH_ASKED_MAX)
+		return false;
 	while (i < candidates->place_count && candidates->places[i].ip != ip)
 		i++;
 	if (i == PATCH_PLACES)
 		return false;
 	candidates->place_count += i == candidates->place_count;
 	candidates->places[i].ip = ip;
-	return candidates->places[i].asked++ < PATCH_ASKED;
+	if (candidates->places[i].asked++ >= PATCH_ASKED)
+		return false;
+	candidates->asked++;
+	return true;
 }
 
-/* Add the single patches that reach further, until enough disagreements were searched. */
+/* Add the single patches that reach further. */
 static void note_candidates(struct search *search, struct pt_flow *flow, struct flow_mark *mark,
 			    struct patch_candidates *candidates)
 {
-	if (candidates->asked == PATCH_ASKED_MAX ||
-	    !may_ask(candidates, flow->gap_block ? flow->gap_block->ip : 0))
-		return;
-	candidates->asked++;
 	search->start = mark->flow;
 	search->window = pt_cursor_position(&flow->cursor) + WINDOW_BYTES;
 	search->work = ROUND_WORK;
@@ -627,6 +628,12 @@ static bool is_in_kernel(const struct pt_flow *flow)
 	return flow->gap_block && flow_patch_is_possible(flow->gap_block);
 }
 
+static bool may_search(const struct pt_flow *flow)
+{
+	return flow->patches.work && flow->patches.count < FLOW_PATCHES && is_in_kernel(flow) &&
+	       (!flow->where.candidates || may_ask(flow->where.candidates, flow->gap_block->ip));
+}
+
 bool patch_search(struct flow_run *run, struct flow_mark *mark)
 {
 	struct pt_flow *flow = run->flow;
@@ -635,7 +642,7 @@ bool patch_search(struct flow_run *run, struct flow_mark *mark)
 	bool found = false;
 
 	flow->disagrees = false;
-	if (flow->patches.work && flow->patches.count < FLOW_PATCHES && is_in_kernel(flow)) {
+	if (may_search(flow)) {
 		search = calloc(1, sizeof(*search));
 		best = calloc(1, sizeof(*best));
 	}
