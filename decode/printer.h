@@ -6,67 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode/base/arena.h"
-#include "decode/base/bytes.h"
-#include "decode/base/number_ranges.h"
-#include "decode/block_text.h"
 #include "decode/call_stack.h"
 #include "decode/chunk.h"
-#include "decode/fields.h"
 #include "decode/insn_period.h"
-#include "decode/itrace.h"
 #include "decode/machine.h"
+#include "decode/print_config.h"
 #include "decode/pt_flow.h"
-#include "decode/sideband.h"
 #include "decode/text.h"
-#include "decode/time_ranges.h"
-
-struct trace_index;
-
-/** What and how to print; shared by all printers, read-only. */
-struct print_config {
-	uint32_t fields;
-	struct itrace itrace;
-	struct block_style style;
-	bool insn_addr;     /* -F addr was asked for: instructions have it too, not only branches */
-	bool event_period;  /* -F period was asked for: other events have it, too */
-	bool full_insns;    /* lines of instructions have what cannot be prepared: addr, origin */
-	unsigned dso_width; /* of the dso before an indented symbol */
-	bool timeless;      /* the trace has no time: queues are printed one after the other */
-	bool nanoseconds, relative_time, delta_time;
-	bool color; /* errors in red */
-	bool guest_only, host_only;
-	unsigned records; /* of the recording, that are lines, too: RECORDS_* in record_lines.h */
-	struct number_ranges cpus, pids, tids, vcpus, vmcs;
-	struct time_ranges times;
-	const char *comms;    /* list of names, or NULL */
-	const char *modifier; /* of synthesized events' names, ":k"; "" for none */
-	unsigned name_width;
-	uint32_t sample_fields[EVENT_KINDS]; /* of the recording's own samples; 0: none of these */
-	const struct pt_config *pt;
-	const struct machines *machines;
-	const struct sideband *sideband;
-	const struct perf_data *data; /* NULL for raw traces */
-	struct bytes mapping;         /* of the file that has the trace; empty: it is in memory */
-	struct trace_index *index;    /* of the recording, used and made better; NULL none */
-	uint64_t segment_bytes; /* of trace that is decoded in one go; 0: what fits the output */
-};
-
-/** Whether each instruction that ran has a line. */
-static inline bool prints_every_insn(const struct print_config *config)
-{
-	return config->itrace.period_unit == PERIOD_INSNS ? config->itrace.period <= 1
-							  : !config->itrace.period;
-}
-
-/** Whether all branches must be followed, for the lines of others. */
-static inline bool follows_branches(const struct print_config *config)
-{
-	const struct itrace *itrace = &config->itrace;
-
-	return config->fields & FIELD_CALLINDENT || itrace->chain || itrace->last_branches ||
-	       itrace->samples.calls || itrace->samples.branches;
-}
 
 enum { BRANCH_LEADS = 16 };
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "decode/printer.h"
+#include "decode/print_config.h"
 #include "decode/sample_origin.h"
 #include "decode/text.h"
 #include "decode/tracepoint_text.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "decode/perf_sample.h"
-#include "decode/printer.h"
+#include "decode/print_config.h"
 #include "decode/sample_origin.h"
 #include "decode/text.h"
 #include "decode/tracepoint_text.h"

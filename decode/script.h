@@ -7,7 +7,7 @@
 
 #include "decode/machine.h"
 #include "decode/perf_data.h"
-#include "decode/printer.h"
+#include "decode/print_config.h"
 #include "decode/raw_trace.h"
 #include "decode/sideband.h"
 #include "decode/trace_index.h"
