@@ -36,9 +36,9 @@ static bool begin(struct printer *printer, uint32_t flags)
 	line->parts = NULL;
 	line->insn = NULL;
 	line->to_ip = 0;
-	line->ipc_cycles = 0;
+	line->ipc = (struct ipc_count){ 0 };
 	if (wanted && printer->config->fields & FIELD_IPC)
-		print_take_ipc(printer, &printer->branch_ipc, &line->ipc_insns, &line->ipc_cycles);
+		line->ipc = ipc_take(&printer->ipc, &printer->ipc.at_branch);
 	return true;
 }
 
@@ -188,7 +188,7 @@ static void add_insn(struct printer *printer)
 {
 	const struct branch_line *line = &printer->line;
 
-	print_add_ipc(&printer->out, line->ipc_insns, line->ipc_cycles);
+	ipc_text(&printer->out, &line->ipc);
 	if (line->parts) {
 		add_part(printer, line->from.text, line->parts->insn, line->parts->end);
 		return;

@@ -77,33 +77,6 @@ void print_add_event(const struct print_config *config, struct text *text, const
 	text_puts(text, ": ");
 }
 
-void print_take_ipc(const struct printer *printer, struct ipc_mark *mark, uint64_t *insns,
-		    uint64_t *cycles)
-{
-	*insns = *cycles = 0;
-	if (!printer->ipc_now)
-		return;
-	*insns = printer->insns - mark->insns;
-	*cycles = printer->cycles - mark->cycles;
-	if (*cycles)
-		*mark = (struct ipc_mark){ printer->insns, printer->cycles };
-}
-
-void print_add_ipc(struct text *text, uint64_t insns, uint64_t cycles)
-{
-	if (!insns || !cycles)
-		return;
-	text_puts(text, " \t IPC: ");
-	text_dec(text, insns / cycles, 0, ' ');
-	text_putc(text, '.');
-	text_dec(text, insns * 100 / cycles % 100, 2, '0');
-	text_puts(text, " (");
-	text_dec(text, insns, 0, ' ');
-	text_putc(text, '/');
-	text_dec(text, cycles, 0, ' ');
-	text_puts(text, ") ");
-}
-
 static void add_part(struct printer *printer, const struct block_text *text, uint32_t from,
 		     uint32_t to)
 {
@@ -215,7 +188,7 @@ void print_insn(struct printer *printer, struct block *block, unsigned index, ui
 {
 	const struct insn *insn = &block->insns[index];
 	const struct block_text *text;
-	uint64_t insns, cycles;
+	struct ipc_count ipc;
 
 	if (!print_begin(printer))
 		return;
@@ -232,8 +205,8 @@ void print_insn(struct printer *printer, struct block *block, unsigned index, ui
 	else
 		insn_text(&printer->out, insn, block->space, &printer->config->style);
 	if (printer->config->fields & FIELD_IPC) {
-		print_take_ipc(printer, &printer->insn_ipc, &insns, &cycles);
-		print_add_ipc(&printer->out, insns, cycles);
+		ipc = ipc_take(&printer->ipc, &printer->ipc.at_insn);
+		ipc_text(&printer->out, &ipc);
 	}
 	text_putc(&printer->out, '\n');
 }

@@ -36,16 +36,6 @@ void print_add_prefix(struct printer *printer);
 void print_add_event(const struct print_config *config, struct text *text, const char *name,
 		     uint64_t period);
 
-/**
- * Instructions and cycles since `mark`, which is moved here; cycles 0 where they are not known
- * exactly, and then the mark stays.
- */
-void print_take_ipc(const struct printer *printer, struct ipc_mark *mark, uint64_t *insns,
-		    uint64_t *cycles);
-
-/** Append them, if there are both. */
-void print_add_ipc(struct text *text, uint64_t insns, uint64_t cycles);
-
 /** The address space of an address in the present context; NULL for address 0. */
 struct code_space *print_space(struct printer *printer, uint64_t ip);
 

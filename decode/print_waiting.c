@@ -34,10 +34,10 @@ static void print_waiting_insn(struct printer *printer, uint32_t flags, uint64_t
 	if (!printer->branch_period)
 		return;
 	(void)print_set_context(printer, printer->branch_context);
-	printer->ipc_now = printer->branch_due;
+	printer->ipc.in_line = printer->branch_has_ipc;
 	print_insn(printer, printer->branch_block, printer->branch_index, printer->branch_period,
 		   flags, addr);
-	printer->ipc_now = false;
+	printer->ipc.in_line = false;
 	printer->branch_period = 0;
 	(void)print_set_context(printer, after);
 }
@@ -71,14 +71,14 @@ void print_waiting_finish(struct printer *printer, uint64_t ip, uint32_t more_fl
 	printer->branch_block = NULL;
 	if (!printer->branches)
 		return;
-	printer->ipc_now = printer->branch_due;
+	printer->ipc.in_line = printer->branch_has_ipc;
 	if (ip && printer->branch_context.nr != printer->context.nr) {
 		print_vm_branch(printer, insn->ip, insn, flags, ip);
 	} else {
 		print_branch_from_insn(printer, block, printer->branch_index, flags);
 		print_branch_to(printer, ip);
 	}
-	printer->ipc_now = false;
+	printer->ipc.in_line = false;
 }
 
 void print_waiting_end(struct printer *printer)
@@ -89,9 +89,9 @@ void print_waiting_end(struct printer *printer)
 			   sample_flags_of(insn->class) |
 				   print_context_flags(printer, &printer->branch_context),
 			   insn->target);
-	printer->ipc_now = printer->branch_due;
+	printer->ipc.in_line = printer->branch_has_ipc;
 	if (insn->target && printer->branches)
 		print_waiting_branch(printer);
-	printer->ipc_now = false;
+	printer->ipc.in_line = false;
 	printer->branch_block = NULL;
 }

@@ -67,7 +67,7 @@ void printer_free(struct printer *printer)
 
 /* Do lines have IPC wherever cycles were told, not only at the branch that the packet behind them
  * decides? */
-static bool is_approximate(const struct printer *printer)
+static bool has_approximate_ipc(const struct printer *printer)
 {
 	return printer->config->itrace.approximate_ipc && printer->config->fields & FIELD_IPC;
 }
@@ -78,18 +78,18 @@ static void step_insns(struct printer *printer, struct block *block, unsigned fr
 	uint32_t more = print_context_flags(printer, &printer->context);
 	unsigned passed = insn_period_pass(&printer->period, printer->tsc, to - from);
 
-	printer->insns += passed;
-	printer->ipc_now = is_approximate(printer);
+	printer->ipc.total.insns += passed;
+	printer->ipc.in_line = has_approximate_ipc(printer);
 	for (unsigned i = from + passed; i < to; i++) {
 		const struct insn *insn = &block->insns[i];
 		uint64_t period = insn_period_count(&printer->period, printer->tsc);
 
-		printer->insns++;
+		printer->ipc.total.insns++;
 		if (period)
 			print_insn(printer, block, i, period, sample_flags_of(insn->class) | more,
 				   insn->target);
 	}
-	printer->ipc_now = false;
+	printer->ipc.in_line = false;
 }
 
 static void tell_insns(struct printer *printer, struct block *block, unsigned from, unsigned to)
@@ -97,12 +97,12 @@ static void tell_insns(struct printer *printer, struct block *block, unsigned fr
 	const struct print_config *config = printer->config;
 
 	if (!prints_every_insn(config) || config->full_insns || printer->skip ||
-	    is_approximate(printer) ||
+	    has_approximate_ipc(printer) ||
 	    (config->fields & FIELD_FLAGS && print_context_flags(printer, &printer->context))) {
 		step_insns(printer, block, from, to);
 	} else {
 		print_lines(printer, block, from, to);
-		printer->insns += to - from;
+		printer->ipc.total.insns += to - from;
 	}
 }
 
@@ -113,7 +113,7 @@ static inline void take_insns(struct printer *printer, struct block *block, unsi
 	if (printer->config->itrace.instructions && from < to)
 		tell_insns(printer, block, from, to);
 	else
-		printer->insns += to - from;
+		printer->ipc.total.insns += to - from;
 }
 
 /* Do lines of instructions that are branches have more than can be prepared? */
@@ -130,7 +130,7 @@ static void wait_for_branch(struct printer *printer, struct block *block, unsign
 	if (config->itrace.instructions &&
 	    (has_full_branches(config) || config->fields & FIELD_FLAGS ||
 	     !prints_every_insn(config))) {
-		printer->insns++;
+		printer->ipc.total.insns++;
 		printer->branch_period = insn_period_count(&printer->period, printer->tsc);
 	} else {
 		take_insns(printer, block, index, index + 1);
@@ -150,14 +150,14 @@ static void pass_condition(struct printer *printer, struct block *block, unsigne
 		return;
 	}
 	period = insn_period_count(&printer->period, printer->tsc);
-	printer->insns++;
-	printer->ipc_now = printer->branch_due;
+	printer->ipc.total.insns++;
+	printer->ipc.in_line = printer->branch_has_ipc;
 	if (period)
 		print_insn(printer, block, index, period,
 			   sample_flags_of(INSN_JCC) |
 				   print_context_flags(printer, &printer->context),
 			   0);
-	printer->ipc_now = false;
+	printer->ipc.in_line = false;
 }
 
 /* Do branches have lines at present, and just as they are prepared? */
@@ -181,15 +181,15 @@ static void take_known(struct printer *printer, struct block *block, unsigned co
 	if (!printer->branches || block->straight) {
 		take_insns(printer, block, 0, count);
 	} else if (has_prepared_branches(printer) && print_branches_within(printer, block, count)) {
-		printer->insns += count;
+		printer->ipc.total.insns += count;
 	} else {
 		for (unsigned i = 0; i < count; i++) {
 			if (block->insns[i].class == INSN_PLAIN)
 				continue;
 			take_insns(printer, block, from, i + 1);
-			printer->ipc_now = is_approximate(printer);
+			printer->ipc.in_line = has_approximate_ipc(printer);
 			print_branch_within(printer, block, i, flags_of(printer, &block->insns[i]));
-			printer->ipc_now = false;
+			printer->ipc.in_line = false;
 			from = i + 1;
 		}
 		take_insns(printer, block, from, count);
@@ -222,10 +222,11 @@ static enum insn_class last_class(const struct flow_item *item)
  * what ran before is older. */
 static void settle_time(struct printer *printer)
 {
-	if (printer->told_ns == printer->time_ns && printer->told_cycles == printer->cycles)
+	if (printer->told_ns == printer->time_ns &&
+	    printer->ipc.told_cycles == printer->ipc.total.cycles)
 		return;
 	print_waiting_settle(printer);
-	printer->cycles = printer->told_cycles;
+	printer->ipc.total.cycles = printer->ipc.told_cycles;
 	if (printer->told_ns == printer->time_ns)
 		return;
 	if (printer->told_ns >= printer->record_ns)
@@ -245,10 +246,10 @@ static void take_parts(struct printer *printer, const struct flow_item *item, bo
 	take_known(printer, block, last);
 	if (settles)
 		settle_time(printer);
-	printer->branch_due = is_approximate(printer) || (printer->cycles_due && decided);
+	printer->branch_has_ipc = has_approximate_ipc(printer) || (printer->ipc.is_due && decided);
 	/* later branches of the same packet ran at some time after these cycles */
 	if (decided)
-		printer->cycles_due = false;
+		printer->ipc.is_due = false;
 	if (block->insns[last].class != INSN_JCC || item->flags & FLOW_TAKEN)
 		wait_for_branch(printer, block, last);
 	else
@@ -262,7 +263,7 @@ static void take_whole(struct printer *printer, const struct flow_item *item)
 	unsigned last = item->count - 1;
 
 	print_lines(printer, block, 0, item->count);
-	printer->insns += item->count;
+	printer->ipc.total.insns += item->count;
 	printer->branch_period = 0;
 	if (block->insns[last].class != INSN_JCC || item->flags & FLOW_TAKEN)
 		print_waiting_keep(printer, block, last);
@@ -291,7 +292,7 @@ static void take_branches(struct printer *printer, const struct flow_item *item,
 	unsigned last = item->count - 1;
 
 	take_known(printer, block, last);
-	printer->insns++;
+	printer->ipc.total.insns++;
 	if (settles)
 		settle_time(printer);
 	if (last_class(item) == INSN_JCC && !(item->flags & FLOW_TAKEN))
@@ -349,15 +350,15 @@ static void print_other_branch(struct printer *printer, uint64_t from, uint32_t 
 	if (!printer->branches)
 		return;
 	flags |= print_context_flags(printer, before) | print_toggle_flag(printer);
-	printer->ipc_now = printer->cycles_due || is_approximate(printer);
-	printer->cycles_due = false;
+	printer->ipc.in_line = printer->ipc.is_due || has_approximate_ipc(printer);
+	printer->ipc.is_due = false;
 	if (from && to && before->nr != printer->context.nr) {
 		print_vm_branch(printer, from, NULL, flags, to);
 	} else {
 		print_branch_from(printer, from, flags);
 		print_branch_to(printer, to);
 	}
-	printer->ipc_now = false;
+	printer->ipc.in_line = false;
 }
 
 static uint32_t async_flags(struct printer *printer)
@@ -375,7 +376,7 @@ static uint32_t async_flags(struct printer *printer)
 static void take_ip(struct printer *printer, const struct flow_item *item)
 {
 	printer->ip = item->value;
-	printer->insns++;
+	printer->ipc.total.insns++;
 	printer->branch_context = printer->context;
 	if (!printer->config->itrace.instructions)
 		return;
@@ -452,9 +453,9 @@ static void take_time(struct printer *printer, const struct flow_item *item)
 {
 	if (item->count)
 		print_waiting_settle(printer); /* these cycles came after it */
-	printer->cycles_due |= item->count > 0;
+	printer->ipc.is_due |= item->count > 0;
 	if (!printer->off)
-		printer->told_cycles += item->count;
+		printer->ipc.told_cycles += item->count;
 	if (item->value == printer->tsc || printer->config->timeless)
 		return;
 	print_waiting_settle(printer);

@@ -9,6 +9,7 @@
 #include "decode/call_stack.h"
 #include "decode/chunk.h"
 #include "decode/insn_period.h"
+#include "decode/ipc.h"
 #include "decode/machine.h"
 #include "decode/print_config.h"
 #include "decode/pt_flow.h"
@@ -38,7 +39,7 @@ struct branch_line {
 	const struct insn *insn; /* NULL: not by an instruction */
 	const struct code_space *insn_space;
 	uint64_t to_ip;
-	uint64_t ipc_insns, ipc_cycles; /* cycles 0: no IPC */
+	struct ipc_count ipc;
 };
 
 struct printer {
@@ -83,15 +84,8 @@ struct printer {
 	bool plain;    /* all instructions have lines, just as they are prepared, and no branches */
 	bool plain_branches; /* the other way round */
 
-	/* For IPC: so far, and when an instruction or a branch last had it. Cycles are exact only
-	 * at the branch that the packet behind them decides (`cycles_due`). */
-	uint64_t insns, cycles, told_cycles; /* the last as told_ns */
-	struct ipc_mark {
-		uint64_t insns, cycles;
-	} insn_ipc, branch_ipc;
-	bool cycles_due; /* cycles have come for which no branch was met yet */
-	bool branch_due; /* the branch that waits is that one */
-	bool ipc_now;    /* the present line is of such a branch */
+	struct ipc ipc;
+	bool branch_has_ipc; /* the line of the branch that waits */
 	struct insn_period period;
 	uint64_t run_ns;
 	bool aborting;

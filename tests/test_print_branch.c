@@ -348,9 +348,9 @@ static void a_branch_has_the_cycles_since_the_last_one(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_IP | FIELD_IPC, "b");
 
-	bench->printer.ipc_now = true;
-	bench->printer.insns = 6;
-	bench->printer.cycles = 3;
+	bench->printer.ipc.in_line = true;
+	bench->printer.ipc.total.insns = 6;
+	bench->printer.ipc.total.cycles = 3;
 	branch(bench, 0x1000, JUMP, 0x2000);
 	branch(bench, 0x2000, JUMP, 0x3000);
 	print_bench_expect(bench, "             1000 \t IPC: 2.00 (6/3) \n             2000\n");

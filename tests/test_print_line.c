@@ -120,49 +120,6 @@ static void an_event_has_a_period_and_a_name(void **state)
 	expect_event(FIELD_IP, 12, "");
 }
 
-static void expect_ipc(uint64_t insns, uint64_t cycles, const char *expected)
-{
-	struct text text = { 0 };
-
-	print_add_ipc(&text, insns, cycles);
-	text_putc(&text, 0);
-	assert_string_equal(text.data, expected);
-	text_free(&text);
-}
-
-static void instructions_per_cycle_have_two_digits(void **state)
-{
-	expect_ipc(3, 2, " \t IPC: 1.50 (3/2) ");
-	expect_ipc(1, 100, " \t IPC: 0.01 (1/100) ");
-	expect_ipc(199, 100, " \t IPC: 1.99 (199/100) ");
-	expect_ipc(2, 3, " \t IPC: 0.66 (2/3) ");
-	expect_ipc(0, 3, "");
-	expect_ipc(3, 0, "");
-}
-
-static void cycles_count_from_the_last_that_were_exact(void **state)
-{
-	struct print_bench *bench = bench_with(FIELD_IPC);
-	struct ipc_mark mark = { .insns = 10, .cycles = 100 };
-	uint64_t insns, cycles;
-
-	bench->printer.insns = 15;
-	bench->printer.cycles = 120;
-	print_take_ipc(&bench->printer, &mark, &insns, &cycles);
-	assert_int_equal(cycles, 0);
-	assert_int_equal(mark.insns, 10);
-	bench->printer.ipc_now = true;
-	print_take_ipc(&bench->printer, &mark, &insns, &cycles);
-	assert_int_equal(insns, 5);
-	assert_int_equal(cycles, 20);
-	assert_int_equal(mark.insns, 15);
-	bench->printer.insns = 18;
-	print_take_ipc(&bench->printer, &mark, &insns, &cycles);
-	assert_int_equal(cycles, 0);
-	assert_int_equal(mark.insns, 15);
-	print_bench_free(bench);
-}
-
 static void an_address_has_a_space_of_its_side(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_IP);
@@ -208,9 +165,9 @@ static void an_instruction_has_the_cycles_since_the_last_one(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_IP | FIELD_IPC);
 
-	bench->printer.ipc_now = true;
-	bench->printer.insns = 6;
-	bench->printer.cycles = 3;
+	bench->printer.ipc.in_line = true;
+	bench->printer.ipc.total.insns = 6;
+	bench->printer.ipc.total.cycles = 3;
 	print_insn(&bench->printer, block_of(bench), 0, 1, 0, 0);
 	print_insn(&bench->printer, block_of(bench), 1, 1, 0, 0);
 	print_bench_expect(bench, " ffffffff81000000 \t IPC: 2.00 (6/3) \n ffffffff81000001\n");
@@ -241,8 +198,6 @@ int main(void)
 		cmocka_unit_test(what_is_not_wanted_is_left_out),
 		cmocka_unit_test(events_at_first_may_be_skipped),
 		cmocka_unit_test(an_event_has_a_period_and_a_name),
-		cmocka_unit_test(instructions_per_cycle_have_two_digits),
-		cmocka_unit_test(cycles_count_from_the_last_that_were_exact),
 		cmocka_unit_test(an_address_has_a_space_of_its_side),
 		cmocka_unit_test(an_address_is_a_number_and_a_name),
 		cmocka_unit_test(an_instruction_has_what_cannot_be_prepared),
