@@ -123,24 +123,26 @@ static bool has_full_branches(const struct print_config *config)
 }
 
 /* The last instruction of those that ran, when it is a branch. */
-static void wait_for_branch(struct printer *printer, struct block *block, unsigned index)
+static void wait_for_branch(struct printer *printer, struct block *block, unsigned index,
+			    bool has_ipc)
 {
 	const struct print_config *config = printer->config;
+	struct waiting_branch branch = { .block = block, .index = index, .has_ipc = has_ipc };
 
 	if (config->itrace.instructions &&
 	    (has_full_branches(config) || config->fields & FIELD_FLAGS ||
 	     !prints_every_insn(config))) {
 		printer->ipc.total.insns++;
-		printer->branch_period = insn_period_count(&printer->period, printer->tsc);
+		branch.period = insn_period_count(&printer->period, printer->tsc);
 	} else {
 		take_insns(printer, block, index, index + 1);
-		printer->branch_period = 0;
 	}
-	print_waiting_keep(printer, block, index);
+	print_waiting_keep(printer, branch);
 }
 
 /* A conditional branch that was not taken: an instruction, but no branch. */
-static void pass_condition(struct printer *printer, struct block *block, unsigned index)
+static void pass_condition(struct printer *printer, struct block *block, unsigned index,
+			   bool has_ipc)
 {
 	const struct print_config *config = printer->config;
 	uint64_t period;
@@ -151,7 +153,7 @@ static void pass_condition(struct printer *printer, struct block *block, unsigne
 	}
 	period = insn_period_count(&printer->period, printer->tsc);
 	printer->ipc.total.insns++;
-	printer->ipc.in_line = printer->branch_has_ipc;
+	printer->ipc.in_line = has_ipc;
 	if (period)
 		print_insn(printer, block, index, period,
 			   sample_flags_of(INSN_JCC) |
@@ -241,19 +243,19 @@ static void take_parts(struct printer *printer, const struct flow_item *item, bo
 {
 	struct block *block = item->block;
 	unsigned last = item->count - 1;
-	bool decided = is_decided(item);
+	bool decided = is_decided(item), has_ipc;
 
 	take_known(printer, block, last);
 	if (settles)
 		settle_time(printer);
-	printer->branch_has_ipc = has_approximate_ipc(printer) || (printer->ipc.is_due && decided);
+	has_ipc = has_approximate_ipc(printer) || (printer->ipc.is_due && decided);
 	/* later branches of the same packet ran at some time after these cycles */
 	if (decided)
 		printer->ipc.is_due = false;
 	if (block->insns[last].class != INSN_JCC || item->flags & FLOW_TAKEN)
-		wait_for_branch(printer, block, last);
+		wait_for_branch(printer, block, last, has_ipc);
 	else
-		pass_condition(printer, block, last);
+		pass_condition(printer, block, last, has_ipc);
 }
 
 /* The same in one go, where there is nothing to tell them apart. */
@@ -264,9 +266,8 @@ static void take_whole(struct printer *printer, const struct flow_item *item)
 
 	print_lines(printer, block, 0, item->count);
 	printer->ipc.total.insns += item->count;
-	printer->branch_period = 0;
 	if (block->insns[last].class != INSN_JCC || item->flags & FLOW_TAKEN)
-		print_waiting_keep(printer, block, last);
+		print_waiting_keep(printer, (struct waiting_branch){ block, last });
 }
 
 /* The block where the last branch of an item leads, if the flow goes on there and what is told
@@ -297,10 +298,10 @@ static void take_branches(struct printer *printer, const struct flow_item *item,
 		settle_time(printer);
 	if (last_class(item) == INSN_JCC && !(item->flags & FLOW_TAKEN))
 		return;
-	print_waiting_keep(printer, block, last);
+	print_waiting_keep(printer, (struct waiting_branch){ block, last });
 	target = find_target(item, end);
 	if (target && print_branch_between(printer, block, last, target))
-		printer->branch_block = NULL;
+		printer->waiting.block = NULL;
 }
 
 static void take_block(struct printer *printer, const struct flow_item *item,
@@ -432,7 +433,7 @@ static void turn_off(struct printer *printer)
 
 static void take_end(struct printer *printer, uint64_t ip)
 {
-	if (printer->branch_block)
+	if (printer->waiting.block)
 		print_waiting_finish(printer, ip, SAMPLE_TRACE_END);
 	else
 		print_other_branch(printer, printer->ip, SAMPLE_BRANCH | SAMPLE_TRACE_END, ip);
@@ -481,7 +482,7 @@ static void take_context(struct printer *printer, const struct pt_context *conte
 	struct pt_context before = printer->context;
 
 	print_branch_settle(printer); /* its target belongs to the context before */
-	if (!printer->branch_block)
+	if (!printer->waiting.block)
 		printer->branch_context = printer->context;
 	printer->context = *context;
 	printer->stale = printer->place_stale = true;

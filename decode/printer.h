@@ -42,6 +42,15 @@ struct branch_line {
 	struct ipc_count ipc;
 };
 
+/** The last instruction that ran, if it is a branch: its lines wait for what comes next, its
+ * target, or that tracing ends with it. */
+struct waiting_branch {
+	struct block *block; /* NULL: none waits */
+	unsigned index;      /* of the instruction in the block */
+	uint64_t period;     /* of its line as an instruction; 0: it has none */
+	bool has_ipc;        /* its lines have IPC */
+};
+
 struct printer {
 	const struct print_config *config;
 	const struct aux_queue *queue;
@@ -55,11 +64,7 @@ struct printer {
 	uint64_t tsc, told_ns;            /* as the last packet told, and */
 	uint64_t time_ns, ip;             /* of what is printed */
 	struct code_space *space;
-	/* The last instruction that ran, if it is a branch whose lines wait for what comes next:
-	 * its target, or that tracing ends with it. */
-	struct block *branch_block;
-	unsigned branch_index;
-	uint64_t branch_period; /* of its line as an instruction; 0: none is due */
+	struct waiting_branch waiting;
 	struct branch_line line;
 	struct call_stacks calls;
 	unsigned indent_width; /* columns that indented symbols take now */
@@ -85,7 +90,6 @@ struct printer {
 	bool plain_branches; /* the other way round */
 
 	struct ipc ipc;
-	bool branch_has_ipc; /* the line of the branch that waits */
 	struct insn_period period;
 	uint64_t run_ns;
 	bool aborting;

@@ -29,6 +29,11 @@ static struct print_bench *bench_with(uint32_t fields, const char *letters)
 	return print_bench_new(fields, letters);
 }
 
+static void keep(struct printer *printer, struct block *block, unsigned index, uint64_t period)
+{
+	print_waiting_keep(printer, (struct waiting_branch){ block, index, period, false });
+}
+
 static void expect(struct print_bench *bench, const char *expected)
 {
 	print_branch_settle(&bench->printer);
@@ -49,7 +54,7 @@ static void an_ordinary_branch_goes_where_its_instruction_says(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_IP | FIELD_ADDR, "b");
 
-	print_waiting_keep(&bench->printer, &loop, 1);
+	keep(&bench->printer, &loop, 1, 0);
 	print_waiting_settle(&bench->printer);
 	print_waiting_settle(&bench->printer);
 	expect(bench, "             1004 =>             1000\n");
@@ -59,7 +64,7 @@ static void also_within_its_block(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_IP | FIELD_ADDR, "b");
 
-	print_waiting_keep(&bench->printer, &loop, 0);
+	keep(&bench->printer, &loop, 0, 0);
 	print_waiting_settle(&bench->printer);
 	assert_false(bench->printer.line.open);
 	expect(bench, "             1000 =>             1004\n");
@@ -69,7 +74,7 @@ static void without_a_target_it_is_no_branch(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_IP | FIELD_ADDR, "b");
 
-	print_waiting_keep(&bench->printer, &ret, 0);
+	keep(&bench->printer, &ret, 0, 0);
 	print_waiting_settle(&bench->printer);
 	expect(bench, "");
 }
@@ -78,7 +83,7 @@ static void the_target_may_be_told(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_FLAGS | FIELD_IP | FIELD_ADDR, "b");
 
-	print_waiting_keep(&bench->printer, &ret, 0);
+	keep(&bench->printer, &ret, 0, 0);
 	print_waiting_finish(&bench->printer, 0x2000, 0);
 	print_waiting_finish(&bench->printer, 0x3000, 0);
 	expect(bench, "  return                             1006 =>             2000\n");
@@ -88,7 +93,7 @@ static void tracing_may_end_with_it(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_FLAGS | FIELD_IP | FIELD_ADDR, "b");
 
-	print_waiting_keep(&bench->printer, &ret, 0);
+	keep(&bench->printer, &ret, 0, 0);
 	print_waiting_finish(&bench->printer, 0, SAMPLE_TRACE_END);
 	assert_false(bench->printer.line.open);
 	expect(bench, "  tr end  return                     1006 =>                0\n");
@@ -100,7 +105,7 @@ static void its_context_is_the_one_before(void **state)
 	struct printer *printer = &bench->printer;
 
 	printer->context.nr = printer->context.in_tx = true;
-	print_waiting_keep(printer, &loop, 1);
+	keep(printer, &loop, 1, 0);
 	printer->context = pt_context_unknown();
 	printer->stale = printer->place_stale = true;
 	print_waiting_settle(printer);
@@ -112,7 +117,7 @@ static void between_host_and_guest_it_is_two_lines(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_NR | FIELD_IP | FIELD_ADDR, "b");
 
-	print_waiting_keep(&bench->printer, &ret, 0);
+	keep(&bench->printer, &ret, 0, 0);
 	bench->printer.context.nr = true;
 	print_waiting_finish(&bench->printer, 0x2000, 0);
 	expect(bench, "host              1006 =>                0\n"
@@ -123,10 +128,9 @@ static void its_line_as_an_instruction_comes_first(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_EVENT | FIELD_PERIOD | FIELD_IP, "bi5i");
 
-	print_waiting_keep(&bench->printer, &ret, 0);
-	bench->printer.branch_period = 5;
+	keep(&bench->printer, &ret, 0, 5);
 	print_waiting_finish(&bench->printer, 0x2000, 0);
-	assert_int_equal(bench->printer.branch_period, 0);
+	assert_int_equal(bench->printer.waiting.period, 0);
 	expect(bench, "         5 instructions:k:              1006\n"
 		      "         1   branches:k:              1006\n");
 }
@@ -135,10 +139,9 @@ static void where_branches_have_no_lines_that_is_all(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_IP, "i5i");
 
-	bench->printer.branch_period = 5;
-	print_waiting_keep(&bench->printer, &loop, 1);
+	keep(&bench->printer, &loop, 1, 5);
 	print_waiting_settle(&bench->printer);
-	print_waiting_keep(&bench->printer, &loop, 1);
+	keep(&bench->printer, &loop, 1, 0);
 	print_waiting_finish(&bench->printer, 0x2000, 0);
 	expect(bench, "             1004\n");
 }
