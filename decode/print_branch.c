@@ -3,6 +3,7 @@
 #include "decode/branch_text.h"
 #include "decode/print_line.h"
 #include "decode/print_origin.h"
+#include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 
 /* --itrace=c and r let only calls and returns through, with what begins and ends them in the trace.
@@ -147,7 +148,7 @@ static unsigned follow_calls(struct printer *printer, uint64_t to)
 {
 	const struct branch_line *line = &printer->line;
 	uint64_t next = line->insn ? insn_next(line->insn) : line->from.ip;
-	struct call_stack *stack = call_stack_of(&printer->calls, printer->tid, line->guest);
+	struct call_stack *stack = call_stack_of(&printer->calls, printer->thread.tid, line->guest);
 	const struct branch_entry branch = { line->from.ip, to, 0, line->guest, line->guest };
 
 	if (!stack)
@@ -322,7 +323,7 @@ void print_branch_arrived(struct printer *printer, struct block *block)
 static void vm_half(struct printer *printer, uint64_t from, const struct insn *insn, uint32_t flags,
 		    uint64_t to)
 {
-	printer->stale = printer->place_stale = true;
+	prefix_outdate(printer);
 	print_branch_from(printer, from, flags);
 	printer->line.insn = insn;
 	printer->line.insn_space = printer->space;

@@ -37,9 +37,9 @@ void print_gap(struct printer *printer, uint64_t ip)
 			  " cpu %d pid %d tid %d ip %#" PRIx64 " code %u: %s"
 			  " (queue %u, file offset %#" PRIx64 ")%s\n",
 			  printer->config->color ? RED : "", printer->time_ns / 1000000000,
-			  printer->time_ns % 1000000000, printer->queue->cpu, printer->pid,
-			  printer->tid, ip, gap_code(kind), gap_text(kind), printer->queue->index,
-			  offset, printer->config->color ? PLAIN : "");
+			  printer->time_ns % 1000000000, printer->queue->cpu, printer->thread.pid,
+			  printer->thread.tid, ip, gap_code(kind), gap_text(kind),
+			  printer->queue->index, offset, printer->config->color ? PLAIN : "");
 	text_add(&printer->out, line, (size_t)length);
 }
 

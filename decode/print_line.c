@@ -30,21 +30,21 @@ bool print_set_context(struct printer *printer, struct pt_context context)
 	if (!memcmp(&printer->context, &context, sizeof(context)))
 		return false;
 	printer->context = context;
-	printer->stale = printer->place_stale = true;
+	prefix_outdate(printer);
 	return true;
 }
 
 void print_refresh(struct printer *printer)
 {
 	print_branch_settle(printer);
-	if (printer->stale)
+	if (printer->prefix.is_stale)
 		prefix_refresh(printer);
 }
 
 bool print_begin(struct printer *printer)
 {
 	print_refresh(printer);
-	if (!printer->wanted) {
+	if (!printer->prefix.is_wanted) {
 		printer->left_out = true;
 		return false;
 	}
@@ -58,7 +58,7 @@ bool print_begin(struct printer *printer)
 
 void print_add_prefix(struct printer *printer)
 {
-	text_add(&printer->out, printer->prefix.data, printer->prefix.size);
+	text_add(&printer->out, printer->prefix.text.data, printer->prefix.text.size);
 }
 
 void print_add_event(const struct print_config *config, struct text *text, const char *name,
@@ -86,7 +86,7 @@ static void add_part(struct printer *printer, const struct block_text *text, uin
 void print_prepared(struct printer *printer, const char *lines, const uint32_t *offsets,
 		    unsigned from, unsigned to)
 {
-	size_t prefix_size = printer->prefix.size;
+	size_t prefix_size = printer->prefix.text.size;
 	size_t size = offsets[to] - offsets[from] + (to - from) * prefix_size;
 	char *out;
 
@@ -102,7 +102,7 @@ void print_prepared(struct printer *printer, const char *lines, const uint32_t *
 	for (unsigned i = from; i < to; i++) {
 		size_t length = offsets[i + 1] - offsets[i];
 
-		memcpy(out, printer->prefix.data, prefix_size);
+		memcpy(out, printer->prefix.text.data, prefix_size);
 		memcpy(out + prefix_size, lines + offsets[i], length);
 		out += prefix_size + length;
 	}
@@ -125,8 +125,8 @@ struct code_space *print_space(struct printer *printer, uint64_t ip)
 	if (!ip)
 		return NULL;
 	if (printer->context.nr)
-		machine = machines_guest(machines, printer->pid);
-	return code_space_get(printer->where.code, machine, printer->pid, ip,
+		machine = machines_guest(machines, printer->thread.pid);
+	return code_space_get(printer->where.code, machine, printer->thread.pid, ip,
 			      printer->context.bits);
 }
 

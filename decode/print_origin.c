@@ -17,14 +17,15 @@ static bool has_chain(const struct print_config *config)
 /* perf does not align a name above call chains. */
 void print_add_event_prefix(struct printer *printer)
 {
-	size_t at = printer->comm_at, pad = printer->comm_pad;
+	const struct line_prefix *prefix = &printer->prefix;
+	size_t name_at = prefix->comm_at + prefix->comm_pad;
 
-	if (!has_chain(printer->config) || !pad) {
+	if (!has_chain(printer->config)) {
 		print_add_prefix(printer);
 		return;
 	}
-	text_add(&printer->out, printer->prefix.data, at);
-	text_add(&printer->out, printer->prefix.data + at + pad, printer->prefix.size - at - pad);
+	text_add(&printer->out, prefix->text.data, prefix->comm_at);
+	text_add(&printer->out, prefix->text.data + name_at, prefix->text.size - name_at);
 }
 
 static void add_call(struct printer *printer, uint64_t ip)
@@ -45,7 +46,7 @@ static void add_call(struct printer *printer, uint64_t ip)
 static void add_chain(struct printer *printer, uint64_t ip)
 {
 	const struct call_stack *stack =
-		call_stack_of(&printer->calls, printer->tid, printer->context.nr);
+		call_stack_of(&printer->calls, printer->thread.tid, printer->context.nr);
 	unsigned depth = stack ? stack->depth : 0;
 	bool in_kernel = ip >> 63;
 
@@ -64,11 +65,11 @@ static const char *dso_of(const struct printer *printer, uint64_t ip, bool in_gu
 {
 	const struct machines *machines = printer->config->machines;
 	struct machine *machine =
-		in_guest ? machines_guest(machines, printer->pid) : machines->host;
+		in_guest ? machines_guest(machines, printer->thread.pid) : machines->host;
 	struct symbol_view symbol = { 0 };
 
 	if (machine && ip)
-		machine_symbol(machine, printer->pid, ip, printer->time_ns, &symbol);
+		machine_symbol(machine, printer->thread.pid, ip, printer->time_ns, &symbol);
 	return symbol.dso;
 }
 
@@ -94,7 +95,7 @@ void print_add_origin(struct printer *printer, const struct code_space *space, u
 		print_add_address(printer, space, ip);
 	if (!config->itrace.last_branches || !(config->fields & FIELD_BRSTACK))
 		return;
-	branches = call_stacks_branches(&printer->calls, printer->tid);
+	branches = call_stacks_branches(&printer->calls, printer->thread.tid);
 	for (unsigned i = 0; branches && i < branches->count && i < config->itrace.last_branches;
 	     i++)
 		add_branch(printer, last_branch(branches, i));
@@ -119,7 +120,7 @@ void print_origin_branch(struct printer *printer, const struct branch_entry *bra
 		return;
 	entry.flags |= flags & SAMPLE_TX_ABORT ? BRANCH_ENTRY_ABORT : 0;
 	entry.flags |= flags & SAMPLE_IN_TX ? BRANCH_ENTRY_IN_TX : 0;
-	branches = call_stacks_branches(&printer->calls, printer->tid);
+	branches = call_stacks_branches(&printer->calls, printer->thread.tid);
 	if (branches)
 		last_branches_add(branches, kept, entry);
 }
@@ -176,8 +177,8 @@ void print_origin_lost(struct printer *printer)
 	if (!follows_branches(printer->config))
 		return;
 	print_refresh(printer);
-	stack = call_stack_of(&printer->calls, printer->tid, printer->context.nr);
-	branches = call_stacks_branches(&printer->calls, printer->tid);
+	stack = call_stack_of(&printer->calls, printer->thread.tid, printer->context.nr);
+	branches = call_stacks_branches(&printer->calls, printer->thread.tid);
 	if (stack)
 		stack->depth = 0;
 	if (branches)

@@ -9,10 +9,11 @@
 static void set_thread_until(struct printer *printer)
 {
 	const struct flow_code *where = &printer->where;
+	struct printed_thread *thread = &printer->thread;
 
-	printer->thread_until = printer->next_switch < where->switch_count
-					? where->switches[printer->next_switch].settled
-					: UINT64_MAX;
+	thread->until_ns = thread->next_switch < where->switch_count
+				   ? where->switches[thread->next_switch].settled
+				   : UINT64_MAX;
 }
 
 /* The thread on the CPU now, by the switch records; asked again only when the next switch is due.
@@ -20,14 +21,15 @@ static void set_thread_until(struct printer *printer)
 static bool update_thread(struct printer *printer)
 {
 	const struct flow_code *where = &printer->where;
+	struct printed_thread *thread = &printer->thread;
 	size_t settled;
 
-	if (where->pid >= 0 || !where->switch_count || printer->time_ns < printer->thread_until)
+	if (where->pid >= 0 || !where->switch_count || printer->time_ns < thread->until_ns)
 		return false;
 	settled = switches_settled(where->switches, where->switch_count, printer->time_ns);
-	printer->pid = settled ? where->switches[settled - 1].pid : -1;
-	printer->tid = settled ? where->switches[settled - 1].tid : -1;
-	printer->next_switch = settled;
+	thread->pid = settled ? where->switches[settled - 1].pid : -1;
+	thread->tid = settled ? where->switches[settled - 1].tid : -1;
+	thread->next_switch = settled;
 	set_thread_until(printer);
 	return true;
 }
@@ -35,33 +37,35 @@ static bool update_thread(struct printer *printer)
 void prefix_switch(struct printer *printer)
 {
 	const struct flow_code *where = &printer->where;
+	struct printed_thread *thread = &printer->thread;
 	const struct switch_entry *next;
 
-	if (printer->stale)
+	if (printer->prefix.is_stale)
 		prefix_refresh(printer);
-	if (where->pid >= 0 || printer->next_switch >= where->switch_count)
+	if (where->pid >= 0 || thread->next_switch >= where->switch_count)
 		return;
-	next = where->switches + printer->next_switch;
+	next = where->switches + thread->next_switch;
 	if (next->time > printer->told_ns)
 		return;
-	printer->pid = next->pid;
-	printer->tid = next->tid;
-	printer->next_switch++;
+	thread->pid = next->pid;
+	thread->tid = next->tid;
+	thread->next_switch++;
 	set_thread_until(printer);
-	printer->stale = printer->place_stale = true;
+	prefix_outdate(printer);
 }
 
 /* A guest's threads are not known: perf shows the vCPU's thread by number. */
 static void update_comm(struct printer *printer)
 {
 	const struct sideband *sideband = printer->config->sideband;
+	struct printed_thread *thread = &printer->thread;
 
-	printer->comm = NULL;
-	printer->comm_until = UINT64_MAX;
+	thread->comm = NULL;
+	thread->comm_until_ns = UINT64_MAX;
 	if (!sideband || printer->context.nr)
 		return;
-	printer->comm = sideband_comm(sideband, printer->tid, printer->time_ns);
-	printer->comm_until = sideband_comm_until(sideband, printer->tid, printer->time_ns);
+	thread->comm = sideband_comm(sideband, thread->tid, printer->time_ns);
+	thread->comm_until_ns = sideband_comm_until(sideband, thread->tid, printer->time_ns);
 }
 
 static bool in_names(const char *names, const char *comm)
@@ -209,53 +213,56 @@ static size_t blanks_at(const struct text *text, size_t at)
 static void refresh_place(struct printer *printer)
 {
 	const struct print_config *config = printer->config;
-	struct prefix_owner owner = { .pid = printer->pid,
-				      .tid = printer->tid,
+	struct line_prefix *prefix = &printer->prefix;
+	struct prefix_owner owner = { .pid = printer->thread.pid,
+				      .tid = printer->thread.tid,
 				      .time_ns = printer->time_ns,
 				      .vmcs = printer->context.vmcs,
 				      .in_guest = printer->context.nr };
 
 	update_comm(printer);
-	owner.comm = printer->comm;
-	printer->place_stale = false;
-	printer->wanted_place = prefix_is_wanted(config, &owner);
-	printer->prefix.size = 0;
-	prefix_add_machine(&printer->prefix, config->fields, config, &owner);
-	printer->comm_at = printer->prefix.size;
-	prefix_add_thread(&printer->prefix, config->fields, printer->comm, printer->pid,
-			  printer->tid);
-	prefix_add_place(&printer->prefix, config->fields, printer->queue->cpu, &owner);
-	printer->comm_pad =
-		config->fields & FIELD_COMM ? blanks_at(&printer->prefix, printer->comm_at) : 0;
-	printer->place_size = printer->prefix.size;
+	owner.comm = printer->thread.comm;
+	prefix->is_place_stale = false;
+	prefix->is_place_wanted = prefix_is_wanted(config, &owner);
+	prefix->text.size = 0;
+	prefix_add_machine(&prefix->text, config->fields, config, &owner);
+	prefix->comm_at = prefix->text.size;
+	prefix_add_thread(&prefix->text, config->fields, owner.comm, owner.pid, owner.tid);
+	prefix_add_place(&prefix->text, config->fields, printer->queue->cpu, &owner);
+	prefix->comm_pad =
+		config->fields & FIELD_COMM ? blanks_at(&prefix->text, prefix->comm_at) : 0;
+	prefix->place_size = prefix->text.size;
 }
 
 /* The time, unless the one that is there looks the same: most lines share their microsecond. */
 static void refresh_time(struct printer *printer)
 {
 	const struct print_config *config = printer->config;
+	struct line_prefix *prefix = &printer->prefix;
 	uint64_t shown = config->nanoseconds ? printer->time_ns : printer->time_ns / 1000;
 
 	if (!(config->fields & FIELD_TIME) ||
-	    (printer->prefix.size > printer->place_size && shown == printer->shown_time))
+	    (prefix->text.size > prefix->place_size && shown == prefix->shown_time))
 		return;
-	printer->shown_time = shown;
-	printer->prefix.size = printer->place_size;
-	prefix_add_time(&printer->prefix, config, printer->time_ns);
+	prefix->shown_time = shown;
+	prefix->text.size = prefix->place_size;
+	prefix_add_time(&prefix->text, config, printer->time_ns);
 }
 
 void prefix_refresh(struct printer *printer)
 {
+	struct line_prefix *prefix = &printer->prefix;
+
 	if (printer->run_ns != printer->time_ns) {
 		prefix_end_run(printer);
 		printer->run_ns = printer->time_ns;
 	}
-	if (update_thread(printer) || printer->place_stale ||
-	    printer->time_ns >= printer->comm_until)
+	if (update_thread(printer) || prefix->is_place_stale ||
+	    printer->time_ns >= printer->thread.comm_until_ns)
 		refresh_place(printer);
-	printer->stale = false;
-	printer->wanted = printer->wanted_place &&
-			  time_ranges_have(&printer->config->times, printer->time_ns);
-	if (printer->wanted)
+	prefix->is_stale = false;
+	prefix->is_wanted = prefix->is_place_wanted &&
+			    time_ranges_have(&printer->config->times, printer->time_ns);
+	if (prefix->is_wanted)
 		refresh_time(printer);
 }

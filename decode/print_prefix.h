@@ -3,10 +3,14 @@
 
 #include "decode/printer.h"
 
-/**
- * Bring printer->prefix, the thread and printer->wanted up to date with its time and context, and
- * end the run of lines with the former time.
- */
+/** Thread or context may have changed: all of the prefix is made anew before the next line. */
+static inline void prefix_outdate(struct printer *printer)
+{
+	printer->prefix.is_stale = printer->prefix.is_place_stale = true;
+}
+
+/** Bring the prefix and the thread up to date with time and context. If the time has changed, the
+ * run of lines with the former one ends. */
 void prefix_refresh(struct printer *printer);
 
 /** The lines so far are complete: end the last run. */

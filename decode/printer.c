@@ -43,9 +43,9 @@ void printer_init(struct printer *printer, const struct print_config *config,
 {
 	*printer = (struct printer){ .config = config, .queue = queue, .where = *where };
 	printer->context = pt_context_unknown();
-	printer->pid = queue->pid;
-	printer->tid = queue->tid;
-	printer->stale = printer->place_stale = true;
+	printer->thread.pid = queue->pid;
+	printer->thread.tid = queue->tid;
+	prefix_outdate(printer);
 	printer->branches = config->itrace.branches || follows_branches(config);
 	printer->plain = !printer->branches && is_plain(config);
 	printer->plain_branches = has_plain_branches(config);
@@ -57,7 +57,7 @@ void printer_init(struct printer *printer, const struct print_config *config,
 void printer_free(struct printer *printer)
 {
 	text_free(&printer->out);
-	text_free(&printer->prefix);
+	text_free(&printer->prefix.text);
 	text_free(&printer->event_data);
 	for (int i = 0; i < BRANCH_LEADS; i++)
 		text_free(&printer->leads[i].text);
@@ -234,7 +234,7 @@ static void settle_time(struct printer *printer)
 	if (printer->told_ns >= printer->record_ns)
 		print_origin_of_samples(printer, printer->told_ns);
 	printer->time_ns = printer->told_ns;
-	printer->stale = true;
+	printer->prefix.is_stale = true;
 }
 
 /* All that ran of a block, one part of it at the time before and the branch at its end at the one
@@ -485,7 +485,7 @@ static void take_context(struct printer *printer, const struct pt_context *conte
 	if (!printer->waiting.block)
 		printer->branch_context = printer->context;
 	printer->context = *context;
-	printer->stale = printer->place_stale = true;
+	prefix_outdate(printer);
 	if (printer->have_context)
 		tell_changes(printer, &before, by_branch);
 	printer->have_context = true;

@@ -51,6 +51,27 @@ struct waiting_branch {
 	bool has_ipc;        /* its lines have IPC */
 };
 
+/** The thread that lines are of. */
+struct printed_thread {
+	int32_t pid, tid;
+	uint64_t until_ns;      /* when another one has the CPU, */
+	size_t next_switch;     /* by this entry of where.switches */
+	const char *comm;       /* NULL: unknown */
+	uint64_t comm_until_ns; /* when it takes another name */
+};
+
+/** What lines begin with, see print_prefix.h. */
+struct line_prefix {
+	struct text text;         /* thread and place, `place_size` bytes of it, then the time */
+	size_t place_size;        /* how much of it does not depend on the time */
+	uint64_t shown_time;      /* the time that it has, in the unit that is shown */
+	size_t comm_at, comm_pad; /* where the name of the thread is, and the blanks before it */
+	bool is_stale;            /* the time has changed since it was made, */
+	bool is_place_stale;      /* or the thread or the context */
+	bool is_wanted;           /* lines of this time and place are wanted at all, */
+	bool is_place_wanted;     /* or would be at another time */
+};
+
 struct printer {
 	const struct print_config *config;
 	const struct aux_queue *queue;
@@ -59,6 +80,8 @@ struct printer {
 	struct print_runs runs;
 
 	/* where the flow is */
+	struct printed_thread thread;
+	struct line_prefix prefix;
 	struct pt_context context;
 	struct pt_context branch_context; /* at the start of an unfinished branch */
 	uint64_t tsc, told_ns;            /* as the last packet told, and */
@@ -68,25 +91,13 @@ struct printer {
 	struct branch_line line;
 	struct call_stacks calls;
 	unsigned indent_width; /* columns that indented symbols take now */
-	int32_t pid, tid;
-	uint64_t thread_until; /* ns when the thread changes next */
-	size_t next_switch;    /* the entry of where.switches that is then due */
-	const char *comm;
-	uint64_t comm_until; /* ns when the thread takes another name */
 
-	/* the text that lines begin with, and whether they are wanted at all */
-	struct text prefix; /* thread and place, `place_size` bytes, then the time */
-	size_t place_size;
-	uint64_t shown_time;      /* that it has, in the units that are shown */
-	size_t comm_at, comm_pad; /* where in it a name is, and the blanks before that */
 	struct branch_lead {
 		uint32_t flags; /* 0: unused */
 		struct text text;
-	} leads[BRANCH_LEADS];   /* branch_text.h */
-	bool stale, place_stale; /* time; or thread and context, too */
-	bool wanted, wanted_place;
-	bool branches; /* are followed: for their lines, or those of others */
-	bool plain;    /* all instructions have lines, just as they are prepared, and no branches */
+	} leads[BRANCH_LEADS]; /* branch_text.h */
+	bool branches;         /* are followed: for their lines, or those of others */
+	bool plain; /* all instructions have lines, just as they are prepared, and no branches */
 	bool plain_branches; /* the other way round */
 
 	struct ipc ipc;

@@ -148,12 +148,12 @@ static void a_packet_without_an_address_is_the_next_threads(void **state)
 	bench->printer.where.switch_count = 1;
 	bench->printer.time_ns = bench->printer.told_ns = 15;
 	event(bench, PT_CBR, 0, 1);
-	assert_int_equal(bench->printer.tid, -1);
+	assert_int_equal(bench->printer.thread.tid, -1);
 	print_branch_from(&bench->printer, 0x1000, SAMPLE_BRANCH); /* is of the thread before */
 	print_branch_to(&bench->printer, 0x2000);
 	bench->printer.event.value = 0;
 	print_event(&bench->printer, 1);
-	assert_int_equal(bench->printer.tid, 99);
+	assert_int_equal(bench->printer.thread.tid, 99);
 	print_bench_expect(bench, "   -1                         \n"
 				  "   -1   jmp                   \n"
 				  "   99                         \n");

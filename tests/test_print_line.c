@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 #include "tests/flow_bench.h"
 #include "tests/print_bench.h"
@@ -78,7 +79,7 @@ static void what_is_not_wanted_is_left_out(void **state)
 	assert_true(print_begin(&bench->printer));
 	assert_false(bench->printer.left_out);
 	bench->config.guest_only = true;
-	bench->printer.stale = bench->printer.place_stale = true;
+	prefix_outdate(&bench->printer);
 	assert_false(print_begin(&bench->printer));
 	print_lines(&bench->printer, block_of(bench), 0, 2);
 	assert_true(bench->printer.left_out);

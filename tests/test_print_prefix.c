@@ -314,7 +314,7 @@ static void expect_prefix(struct fixture *f, uint64_t time_ns, const char *expec
 
 	printer->time_ns = printer->told_ns = time_ns;
 	prefix_refresh(printer);
-	text_add(&f->text, printer->prefix.data, printer->prefix.size);
+	text_add(&f->text, printer->prefix.text.data, printer->prefix.text.size);
 	expect(f, expected);
 }
 
@@ -339,9 +339,9 @@ static void the_prefix_follows_the_switches(void **state)
 	use_switches(f);
 	expect_prefix(f, 99, "             :-1    -1/-1        0.000000099: ");
 	expect_prefix(f, 100, "       CPU 0/KVM     7/9         0.000000100: ");
-	assert_int_equal(f->bench->printer.thread_until, 200);
+	assert_int_equal(f->bench->printer.thread.until_ns, 200);
 	expect_prefix(f, 200, "      CPUs 3/KVM    70/10        0.000000200: ");
-	assert_int_equal(f->bench->printer.thread_until, UINT64_MAX);
+	assert_int_equal(f->bench->printer.thread.until_ns, UINT64_MAX);
 }
 
 static void a_thread_of_its_own_queue_needs_no_switches(void **state)
@@ -373,14 +373,14 @@ static void where_a_name_stands_is_known(void **state)
 	use_recording(f);
 	use_switches(f);
 	expect_prefix(f, 100, "       CPU 0/KVM     7/9         0.000000100: ");
-	assert_int_equal(printer->comm_at, 0);
-	assert_int_equal(printer->comm_pad, 7);
+	assert_int_equal(printer->prefix.comm_at, 0);
+	assert_int_equal(printer->prefix.comm_pad, 7);
 	f->bench->config.fields |= FIELD_MACHINE_PID;
-	printer->context.nr = printer->place_stale = true;
+	printer->context.nr = printer->prefix.is_place_stale = true;
 	expect_prefix(f, 101, "VM:    7               :9     7/9         0.000000101: ");
-	assert_int_equal(printer->comm_at, strlen("VM:    7 "));
-	assert_int_equal(printer->comm_pad, 14);
-	assert_false(printer->place_stale);
+	assert_int_equal(printer->prefix.comm_at, strlen("VM:    7 "));
+	assert_int_equal(printer->prefix.comm_pad, 14);
+	assert_false(printer->prefix.is_place_stale);
 }
 
 /* The kernel is in __switch_to between the two times that a switch has. */
@@ -392,14 +392,14 @@ static void a_switch_under_way_is_completed(void **state)
 	use_switches(f);
 	expect_prefix(f, 189, "              :9     7/9         0.000000189: ");
 	prefix_switch(printer);
-	assert_int_equal(printer->tid, NAMED);
+	assert_int_equal(printer->thread.tid, NAMED);
 	expect_prefix(f, 190, "              :9     7/9         0.000000190: ");
 	prefix_switch(printer);
-	assert_int_equal(printer->tid, OTHER);
-	assert_int_equal(printer->thread_until, UINT64_MAX);
+	assert_int_equal(printer->thread.tid, OTHER);
+	assert_int_equal(printer->thread.until_ns, UINT64_MAX);
 	expect_prefix(f, 191, "             :10    70/10        0.000000191: ");
 	prefix_switch(printer);
-	assert_int_equal(printer->tid, OTHER);
+	assert_int_equal(printer->thread.tid, OTHER);
 }
 
 static void times_are_chosen(void **state)
@@ -411,8 +411,8 @@ static void times_are_chosen(void **state)
 	for (uint64_t time_ns = 9; time_ns <= 21; time_ns++) {
 		printer->time_ns = time_ns;
 		prefix_refresh(printer);
-		assert_int_equal(printer->wanted, time_ns >= 10 && time_ns <= 20);
-		assert_false(printer->stale);
+		assert_int_equal(printer->prefix.is_wanted, time_ns >= 10 && time_ns <= 20);
+		assert_false(printer->prefix.is_stale);
 	}
 }
 
@@ -420,8 +420,8 @@ static void expect_time(struct printer *printer, uint64_t time_ns, const char *e
 {
 	printer->time_ns = time_ns;
 	prefix_refresh(printer);
-	assert_int_equal(printer->prefix.size, strlen(expected));
-	assert_memory_equal(printer->prefix.data, expected, printer->prefix.size);
+	assert_int_equal(printer->prefix.text.size, strlen(expected));
+	assert_memory_equal(printer->prefix.text.data, expected, printer->prefix.text.size);
 }
 
 static void a_time_stands_while_it_looks_the_same(void **state)
@@ -434,12 +434,12 @@ static void a_time_stands_while_it_looks_the_same(void **state)
 	expect_time(printer, 0, "host     0.000000: ");
 	expect_time(printer, 999, "host     0.000000: ");
 	expect_time(printer, 1000, "host     0.000001: ");
-	printer->context.nr = printer->place_stale = true;
+	printer->context.nr = printer->prefix.is_place_stale = true;
 	expect_time(printer, 1999, "guest     0.000001: ");
 	f->bench->config.times = (struct time_ranges){ .items = { { 0, 2000 } }, .count = 1 };
 	printer->time_ns = 3000;
 	prefix_refresh(printer);
-	assert_false(printer->wanted);
+	assert_false(printer->prefix.is_wanted);
 	expect_time(printer, 2000, "guest     0.000002: ");
 }
 

@@ -8,6 +8,7 @@
 
 #include "decode/print_branch.h"
 #include "decode/print_line.h"
+#include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 #include "tests/print_bench.h"
 
@@ -107,7 +108,7 @@ static void its_context_is_the_one_before(void **state)
 	printer->context.nr = printer->context.in_tx = true;
 	keep(printer, &loop, 1, 0);
 	printer->context = pt_context_unknown();
-	printer->stale = printer->place_stale = true;
+	prefix_outdate(printer);
 	print_waiting_settle(printer);
 	assert_false(printer->context.nr);
 	expect(bench, "guest   jcc               (x)              1004\n");
