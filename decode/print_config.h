@@ -67,3 +67,9 @@ static inline bool follows_branches(const struct print_config *config)
 	return config->fields & FIELD_CALLINDENT || itrace->chain || itrace->last_branches ||
 	       itrace->samples.calls || itrace->samples.branches;
 }
+
+/** Whether lines have IPC wherever cycles were told, not only where they are exact (ipc.h). */
+static inline bool has_approximate_ipc(const struct print_config *config)
+{
+	return config->itrace.approximate_ipc && config->fields & FIELD_IPC;
+}

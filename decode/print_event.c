@@ -8,7 +8,7 @@
 #include "decode/print_prefix.h"
 #include "decode/sample_flags.h"
 
-static bool wants_gap(const struct itrace *itrace, int kind)
+static bool wants_gap(const struct itrace *itrace, enum gap_kind kind)
 {
 	if (!itrace->errors)
 		return false;
@@ -23,12 +23,12 @@ static bool wants_gap(const struct itrace *itrace, int kind)
 
 void print_gap(struct printer *printer, uint64_t ip)
 {
-	enum gap_kind kind = (enum gap_kind)printer->gap_kind;
-	uint64_t offset = pt_file_offset(printer->queue, printer->gap_position);
+	enum gap_kind kind = printer->gap.kind;
+	uint64_t offset = pt_file_offset(printer->queue, printer->gap.position);
 	char line[320];
 	int length;
 
-	if (!wants_gap(&printer->config->itrace, printer->gap_kind) || !print_begin(printer))
+	if (!wants_gap(&printer->config->itrace, kind) || !print_begin(printer))
 		return;
 	if (printer->config->data)
 		(void)perf_data_place(printer->config->data, &offset);
@@ -213,7 +213,8 @@ void print_transaction(struct printer *printer)
 		text_puts(&printer->out, ": ");
 	}
 	if (config->fields & FIELD_FLAGS)
-		sample_flags_text(&printer->out, printer->aborting ? SAMPLE_BRANCH | SAMPLE_TX_ABORT
+		sample_flags_text(&printer->out, printer->is_aborting
+							 ? SAMPLE_BRANCH | SAMPLE_TX_ABORT
 						 : printer->context.in_tx ? SAMPLE_IN_TX
 									  : 0);
 	print_add_origin(printer, print_space(printer, printer->ip), printer->ip);

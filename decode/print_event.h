@@ -4,7 +4,7 @@
 
 #include "decode/printer.h"
 
-/** An error line about printer->gap_kind. */
+/** An error line about printer->gap.kind. */
 void print_gap(struct printer *printer, uint64_t ip);
 
 /** A line for printer->event, a packet that is about something other than flow. */

@@ -6,6 +6,7 @@
 #include "decode/print_branch.h"
 #include "decode/print_origin.h"
 #include "decode/print_prefix.h"
+#include "decode/print_waiting.h"
 #include "decode/sample_flags.h"
 
 uint32_t print_context_flags(const struct printer *printer, const struct pt_context *context)
@@ -34,6 +35,18 @@ bool print_set_context(struct printer *printer, struct pt_context context)
 	return true;
 }
 
+void print_set_time(struct printer *printer)
+{
+	print_waiting_settle(printer);
+	printer->ipc.total.cycles = printer->ipc.told_cycles;
+	if (printer->told_ns == printer->time_ns)
+		return;
+	if (printer->told_ns >= printer->record_ns)
+		print_origin_of_samples(printer, printer->told_ns);
+	printer->time_ns = printer->told_ns;
+	printer->prefix.is_stale = true;
+}
+
 void print_refresh(struct printer *printer)
 {
 	print_branch_settle(printer);
@@ -45,7 +58,7 @@ bool print_begin(struct printer *printer)
 {
 	print_refresh(printer);
 	if (!printer->prefix.is_wanted) {
-		printer->left_out = true;
+		printer->has_left_out = true;
 		return false;
 	}
 	if (printer->skip) {

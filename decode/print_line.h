@@ -12,6 +12,24 @@ uint32_t print_toggle_flag(const struct printer *printer);
 /** Lines are about that context from now on. Returns whether it is another. */
 bool print_set_context(struct printer *printer, struct pt_context context);
 
+/** The flow went on to `ip`, in the present context. */
+static inline void print_arrive(struct printer *printer, uint64_t ip)
+{
+	printer->ip = ip;
+	printer->branch_context = printer->context;
+}
+
+/** Lines are about the time that packets told from now on; what ran before is complete then. */
+void print_set_time(struct printer *printer);
+
+/** The same, unless they are already. */
+static inline void print_settle_time(struct printer *printer)
+{
+	if (printer->told_ns != printer->time_ns ||
+	    printer->ipc.told_cycles != printer->ipc.total.cycles)
+		print_set_time(printer);
+}
+
 /** Bring prefix and thread up to date with time and context; completes an open branch. */
 void print_refresh(struct printer *printer);
 

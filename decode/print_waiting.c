@@ -62,7 +62,7 @@ void print_waiting_finish(struct printer *printer, uint64_t ip, uint32_t more_fl
 		print_toggle_flag(printer) | more_flags;
 	print_waiting_insn(printer, flags, ip);
 	printer->waiting.block = NULL;
-	if (!printer->branches)
+	if (!printer->has_branches)
 		return;
 	printer->ipc.in_line = waiting.has_ipc;
 	if (ip && printer->branch_context.nr != printer->context.nr) {
@@ -83,7 +83,7 @@ void print_waiting_end(struct printer *printer)
 
 	print_waiting_insn(printer, flags, insn->target);
 	printer->ipc.in_line = waiting->has_ipc;
-	if (insn->target && printer->branches)
+	if (insn->target && printer->has_branches)
 		print_waiting_branch(printer);
 	printer->ipc.in_line = false;
 	waiting->block = NULL;

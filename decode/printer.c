@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/base/vec.h"
+#include "decode/print_async.h"
 #include "decode/print_branch.h"
 #include "decode/print_event.h"
 #include "decode/print_line.h"
@@ -46,9 +47,9 @@ void printer_init(struct printer *printer, const struct print_config *config,
 	printer->thread.pid = queue->pid;
 	printer->thread.tid = queue->tid;
 	prefix_outdate(printer);
-	printer->branches = config->itrace.branches || follows_branches(config);
-	printer->plain = !printer->branches && is_plain(config);
-	printer->plain_branches = has_plain_branches(config);
+	printer->has_branches = config->itrace.branches || follows_branches(config);
+	printer->has_plain_insns = !printer->has_branches && is_plain(config);
+	printer->has_plain_branches = has_plain_branches(config);
 	printer->skip = config->itrace.skip;
 	insn_period_init(&printer->period, &config->itrace, config->pt);
 	printer->record_ns = wants_origins(config) ? 0 : UINT64_MAX;
@@ -65,13 +66,6 @@ void printer_free(struct printer *printer)
 	call_stacks_free(&printer->calls);
 }
 
-/* Do lines have IPC wherever cycles were told, not only at the branch that the packet behind them
- * decides? */
-static bool has_approximate_ipc(const struct printer *printer)
-{
-	return printer->config->itrace.approximate_ipc && printer->config->fields & FIELD_IPC;
-}
-
 /* Instructions [from, to) of a block ran, one by one. */
 static void step_insns(struct printer *printer, struct block *block, unsigned from, unsigned to)
 {
@@ -79,7 +73,7 @@ static void step_insns(struct printer *printer, struct block *block, unsigned fr
 	unsigned passed = insn_period_pass(&printer->period, printer->tsc, to - from);
 
 	printer->ipc.total.insns += passed;
-	printer->ipc.in_line = has_approximate_ipc(printer);
+	printer->ipc.in_line = has_approximate_ipc(printer->config);
 	for (unsigned i = from + passed; i < to; i++) {
 		const struct insn *insn = &block->insns[i];
 		uint64_t period = insn_period_count(&printer->period, printer->tsc);
@@ -92,12 +86,13 @@ static void step_insns(struct printer *printer, struct block *block, unsigned fr
 	printer->ipc.in_line = false;
 }
 
+/* The same, all at once where their lines are just as they are prepared. */
 static void tell_insns(struct printer *printer, struct block *block, unsigned from, unsigned to)
 {
 	const struct print_config *config = printer->config;
 
 	if (!prints_every_insn(config) || config->full_insns || printer->skip ||
-	    has_approximate_ipc(printer) ||
+	    has_approximate_ipc(printer->config) ||
 	    (config->fields & FIELD_FLAGS && print_context_flags(printer, &printer->context))) {
 		step_insns(printer, block, from, to);
 	} else {
@@ -165,7 +160,7 @@ static void pass_condition(struct printer *printer, struct block *block, unsigne
 /* Do branches have lines at present, and just as they are prepared? */
 static bool has_prepared_branches(const struct printer *printer)
 {
-	return printer->plain_branches && !printer->skip &&
+	return printer->has_plain_branches && !printer->skip &&
 	       (!(printer->config->fields & FIELD_FLAGS) ||
 		!print_context_flags(printer, &printer->context));
 }
@@ -180,7 +175,7 @@ static void take_known(struct printer *printer, struct block *block, unsigned co
 {
 	unsigned from = 0;
 
-	if (!printer->branches || block->straight) {
+	if (!printer->has_branches || block->straight) {
 		take_insns(printer, block, 0, count);
 	} else if (has_prepared_branches(printer) && print_branches_within(printer, block, count)) {
 		printer->ipc.total.insns += count;
@@ -189,7 +184,7 @@ static void take_known(struct printer *printer, struct block *block, unsigned co
 			if (block->insns[i].class == INSN_PLAIN)
 				continue;
 			take_insns(printer, block, from, i + 1);
-			printer->ipc.in_line = has_approximate_ipc(printer);
+			printer->ipc.in_line = has_approximate_ipc(printer->config);
 			print_branch_within(printer, block, i, flags_of(printer, &block->insns[i]));
 			printer->ipc.in_line = false;
 			from = i + 1;
@@ -220,23 +215,6 @@ static enum insn_class last_class(const struct flow_item *item)
 		       : block->insns[item->count - 1].class;
 }
 
-/* The time and the cycles that packets told are those of the branch or event that they are about:
- * what ran before is older. */
-static void settle_time(struct printer *printer)
-{
-	if (printer->told_ns == printer->time_ns &&
-	    printer->ipc.told_cycles == printer->ipc.total.cycles)
-		return;
-	print_waiting_settle(printer);
-	printer->ipc.total.cycles = printer->ipc.told_cycles;
-	if (printer->told_ns == printer->time_ns)
-		return;
-	if (printer->told_ns >= printer->record_ns)
-		print_origin_of_samples(printer, printer->told_ns);
-	printer->time_ns = printer->told_ns;
-	printer->prefix.is_stale = true;
-}
-
 /* All that ran of a block, one part of it at the time before and the branch at its end at the one
  * that a packet told. */
 static void take_parts(struct printer *printer, const struct flow_item *item, bool settles)
@@ -247,8 +225,8 @@ static void take_parts(struct printer *printer, const struct flow_item *item, bo
 
 	take_known(printer, block, last);
 	if (settles)
-		settle_time(printer);
-	has_ipc = has_approximate_ipc(printer) || (printer->ipc.is_due && decided);
+		print_settle_time(printer);
+	has_ipc = has_approximate_ipc(printer->config) || (printer->ipc.is_due && decided);
 	/* later branches of the same packet ran at some time after these cycles */
 	if (decided)
 		printer->ipc.is_due = false;
@@ -295,7 +273,7 @@ static void take_branches(struct printer *printer, const struct flow_item *item,
 	take_known(printer, block, last);
 	printer->ipc.total.insns++;
 	if (settles)
-		settle_time(printer);
+		print_settle_time(printer);
 	if (last_class(item) == INSN_JCC && !(item->flags & FLOW_TAKEN))
 		return;
 	print_waiting_keep(printer, (struct waiting_branch){ block, last });
@@ -322,7 +300,7 @@ static void take_block(struct printer *printer, const struct flow_item *item,
 		take_known(printer, block, item->count);
 	else if (has_prepared_branches(printer))
 		take_branches(printer, item, end, settles);
-	else if (printer->plain && (!settles || printer->told_ns == printer->time_ns))
+	else if (printer->has_plain_insns && (!settles || printer->told_ns == printer->time_ns))
 		take_whole(printer, item);
 	else
 		take_parts(printer, item, settles);
@@ -331,123 +309,10 @@ static void take_block(struct printer *printer, const struct flow_item *item,
 		printer->ip = block->target;
 }
 
-static void arrive_at(struct printer *printer, uint64_t ip)
-{
-	printer->ip = ip;
-	printer->branch_context = printer->context;
-}
-
 static void take_to(struct printer *printer, uint64_t ip)
 {
 	print_waiting_finish(printer, ip, 0);
-	arrive_at(printer, ip);
-}
-
-/* A branch that is no instruction's. */
-static void print_other_branch(struct printer *printer, uint64_t from, uint32_t flags, uint64_t to)
-{
-	const struct pt_context *before = &printer->branch_context;
-
-	if (!printer->branches)
-		return;
-	flags |= print_context_flags(printer, before) | print_toggle_flag(printer);
-	printer->ipc.in_line = printer->ipc.is_due || has_approximate_ipc(printer);
-	printer->ipc.is_due = false;
-	if (from && to && before->nr != printer->context.nr) {
-		print_vm_branch(printer, from, NULL, flags, to);
-	} else {
-		print_branch_from(printer, from, flags);
-		print_branch_to(printer, to);
-	}
-	printer->ipc.in_line = false;
-}
-
-static uint32_t async_flags(struct printer *printer)
-{
-	bool leaves_guest = printer->branch_context.nr && !printer->context.nr;
-
-	if (printer->aborting)
-		return SAMPLE_BRANCH | SAMPLE_TX_ABORT;
-	if (leaves_guest)
-		return SAMPLE_BRANCH | SAMPLE_CALL | SAMPLE_ASYNC | SAMPLE_VMEXIT;
-	return SAMPLE_BRANCH | SAMPLE_CALL | SAMPLE_ASYNC | SAMPLE_INTERRUPT;
-}
-
-/* An instruction that no block is known of. */
-static void take_ip(struct printer *printer, const struct flow_item *item)
-{
-	printer->ip = item->value;
-	printer->ipc.total.insns++;
-	printer->branch_context = printer->context;
-	if (!printer->config->itrace.instructions)
-		return;
-	if (item->flags & FLOW_TAKEN)
-		printer->ip_due = true;
-	else
-		print_bare_insn(printer, item->value,
-				print_context_flags(printer, &printer->context), 0);
-}
-
-/* The line of the instruction that a branch without one is from; its context is the one before. */
-static void print_due_ip(struct printer *printer, uint32_t flags, uint64_t addr)
-{
-	struct pt_context after = printer->context;
-
-	if (!printer->ip_due)
-		return;
-	printer->ip_due = false;
-	(void)print_set_context(printer, printer->branch_context);
-	print_bare_insn(printer, printer->ip,
-			flags | print_context_flags(printer, &printer->branch_context), addr);
-	(void)print_set_context(printer, after);
-}
-
-static void take_async(struct printer *printer, uint64_t ip)
-{
-	uint32_t flags = async_flags(printer);
-
-	print_waiting_settle(printer);
-	print_due_ip(printer, flags, ip);
-	print_other_branch(printer, printer->ip, flags, ip);
-	printer->aborting = false;
-	arrive_at(printer, ip);
-}
-
-static void take_begin(struct printer *printer, uint64_t ip)
-{
-	print_waiting_settle(printer);
-	print_branch_settle(printer);
-	prefix_switch(printer); /* tracing begins once the kernel has switched to the thread */
-	printer->off = false;
-	printer->branch_context = printer->context;
-	print_other_branch(printer, 0, SAMPLE_BRANCH | SAMPLE_TRACE_BEGIN, ip);
-	arrive_at(printer, ip);
-}
-
-static void turn_off(struct printer *printer)
-{
-	printer->off = true;
-	insn_period_stop(&printer->period);
-	arrive_at(printer, 0);
-}
-
-static void take_end(struct printer *printer, uint64_t ip)
-{
-	if (printer->waiting.block)
-		print_waiting_finish(printer, ip, SAMPLE_TRACE_END);
-	else
-		print_other_branch(printer, printer->ip, SAMPLE_BRANCH | SAMPLE_TRACE_END, ip);
-	turn_off(printer);
-}
-
-static void take_end_async(struct printer *printer, uint64_t ip)
-{
-	const uint32_t flags = SAMPLE_BRANCH | SAMPLE_ASYNC | SAMPLE_TRACE_END;
-
-	print_waiting_settle(printer);
-	print_due_ip(printer, flags, ip);
-	print_other_branch(printer, printer->ip, flags, ip);
-	turn_off(printer);
+	print_arrive(printer, ip);
 }
 
 static void take_time(struct printer *printer, const struct flow_item *item)
@@ -455,7 +320,7 @@ static void take_time(struct printer *printer, const struct flow_item *item)
 	if (item->count)
 		print_waiting_settle(printer); /* these cycles came after it */
 	printer->ipc.is_due |= item->count > 0;
-	if (!printer->off)
+	if (!printer->is_off)
 		printer->ipc.told_cycles += item->count;
 	if (item->value == printer->tsc || printer->config->timeless)
 		return;
@@ -486,14 +351,14 @@ static void take_context(struct printer *printer, const struct pt_context *conte
 		printer->branch_context = printer->context;
 	printer->context = *context;
 	prefix_outdate(printer);
-	if (printer->have_context)
+	if (printer->has_context)
 		tell_changes(printer, &before, by_branch);
-	printer->have_context = true;
+	printer->has_context = true;
 }
 
 static void take_gap(struct printer *printer, uint64_t ip)
 {
-	printer->gaps[printer->gap_kind]++;
+	printer->gaps[printer->gap.kind]++;
 	print_waiting_settle(printer);
 	print_branch_settle(printer);
 	print_gap(printer, ip);
@@ -516,28 +381,28 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 	const struct flow_item *end = batch->items + batch->count;
 
 	if (item->kind != FLOW_BLOCK && item->kind != FLOW_TIME)
-		settle_time(printer);
+		print_settle_time(printer);
 	switch ((enum flow_kind)item->kind) {
 	case FLOW_BLOCK: take_block(printer, item, end); break;
 	case FLOW_TO: take_to(printer, item->value); break;
-	case FLOW_ASYNC: take_async(printer, item->value); break;
-	case FLOW_BEGIN: take_begin(printer, item->value); break;
-	case FLOW_END: take_end(printer, item->value); break;
-	case FLOW_END_ASYNC: take_end_async(printer, item->value); break;
-	case FLOW_ABORT: printer->aborting = true; break;
+	case FLOW_ASYNC: print_async_branch(printer, item->value); break;
+	case FLOW_BEGIN: print_async_begin(printer, item->value); break;
+	case FLOW_END: print_async_end_by_insn(printer, item->value); break;
+	case FLOW_END_ASYNC: print_async_end(printer, item->value); break;
+	case FLOW_ABORT: printer->is_aborting = true; break;
 	case FLOW_TIME: take_time(printer, item); break;
 	case FLOW_CONTEXT:
 		take_context(printer, &batch->contexts[item->value],
 			     is_kind(item + 1, end, FLOW_TO) || is_kind(item + 1, end, FLOW_ASYNC));
 		break;
 	case FLOW_GAP:
-		printer->gap_kind = (int)item->count;
-		printer->gap_position = item->value;
+		printer->gap.kind = (enum gap_kind)item->count;
+		printer->gap.position = item->value;
 		break;
 	case FLOW_AT: take_gap(printer, item->value); break;
 	case FLOW_EVENT: printer->event = *item; break;
 	case FLOW_VALUE: take_event(printer, item->value); break;
-	case FLOW_IP: take_ip(printer, item); break;
+	case FLOW_IP: print_async_insn(printer, item); break;
 	case FLOW_HERE: printer->ip = item->value; break;
 	}
 }

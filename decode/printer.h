@@ -15,7 +15,7 @@
 #include "decode/pt_flow.h"
 #include "decode/text.h"
 
-enum { BRANCH_LEADS = 16 };
+enum { BRANCH_LEADS = 16 }; /* of which a printer keeps the text */
 
 struct branch_end;
 struct branch_parts;
@@ -72,51 +72,67 @@ struct line_prefix {
 	bool is_place_wanted;     /* or would be at another time */
 };
 
+/** The part of a branch's line before its address, which only its flags decide; see branch_text.h.
+ */
+struct branch_lead {
+	uint32_t flags; /* 0: unused */
+	struct text text;
+};
+
 struct printer {
 	const struct print_config *config;
 	const struct aux_queue *queue;
 	struct flow_code where;
-	struct text out;
-	struct print_runs runs;
+
+	/* what of `config` each item asks for */
+	bool has_branches;    /* branches are followed: for their lines, or those of others */
+	bool has_plain_insns; /* all instructions have lines, as they are prepared; only they do */
+	bool has_plain_branches; /* all branches have lines, as they are prepared; only they do */
 
 	/* where the flow is */
-	struct printed_thread thread;
-	struct line_prefix prefix;
 	struct pt_context context;
 	struct pt_context branch_context; /* at the start of an unfinished branch */
-	uint64_t tsc, told_ns;            /* as the last packet told, and */
-	uint64_t time_ns, ip;             /* of what is printed */
+	bool has_context;                 /* it was told, not made up */
+	bool is_off;           /* tracing ended; cycles until it begins again are nobody's */
+	bool is_aborting;      /* a transaction, by the branch to come */
+	uint64_t tsc, told_ns; /* the time that the last packet told, */
+	uint64_t time_ns;      /* and that of what is printed: behind it, or the same */
+	uint64_t ip;
 	struct code_space *space;
-	struct waiting_branch waiting;
-	struct branch_line line;
 	struct call_stacks calls;
-	unsigned indent_width; /* columns that indented symbols take now */
-
-	struct branch_lead {
-		uint32_t flags; /* 0: unused */
-		struct text text;
-	} leads[BRANCH_LEADS]; /* branch_text.h */
-	bool branches;         /* are followed: for their lines, or those of others */
-	bool plain; /* all instructions have lines, just as they are prepared, and no branches */
-	bool plain_branches; /* the other way round */
-
 	struct ipc ipc;
 	struct insn_period period;
-	uint64_t run_ns;
-	bool aborting;
-	bool ip_due;  /* the branch to come is from an instruction without a block, as yet untold */
-	bool off;     /* tracing ended; cycles until it begins again are nobody's */
-	int gap_kind; /* of the FLOW_GAP whose FLOW_AT is to come */
-	uint64_t gap_position;
-	struct flow_item event;
+
+	/* what is told of lines to come */
+	struct waiting_branch waiting;
+	struct branch_line line;
+	bool has_ip_due; /* that of `ip`, an instruction without a block: the branch to come is by
+			    it */
+	struct {
+		enum gap_kind kind;
+		uint64_t position;
+	} gap;                  /* of FLOW_GAP; its FLOW_AT is to come */
+	struct flow_item event; /* a FLOW_EVENT; its FLOW_VALUE is to come */
 	struct text event_data; /* words for the event to come */
-	bool have_context;      /* the context was told, not made up */
-	uint64_t gaps[GAP_KINDS];
-	uint64_t skip;      /* events still to be left out (--itrace=s) */
-	size_t next_record; /* that may be a sample whose origin is wanted */
+
+	/* what lines begin with */
+	struct printed_thread thread;
+	struct line_prefix prefix;
+
+	/* samples of the queue whose origin is wanted */
+	size_t next_record; /* from this one on there may be more */
 	uint64_t record_ns; /* its time, or before it; UINT64_MAX: none is wanted */
-	uint64_t lines;
-	bool left_out; /* there were some that the options do not want */
+
+	/* the lines */
+	struct text out;
+	struct print_runs runs;
+	uint64_t run_ns;   /* the time of the last run, which has not ended */
+	uint64_t lines;    /* how many */
+	uint64_t skip;     /* events still to be left out (--itrace=s) */
+	bool has_left_out; /* some that the options do not want */
+	uint64_t gaps[GAP_KINDS];
+	unsigned indent_width; /* columns that indented symbols take now */
+	struct branch_lead leads[BRANCH_LEADS];
 };
 
 /** Begin to print a queue's items. Everything named must outlive the printer. */

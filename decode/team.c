@@ -54,7 +54,7 @@ static void add_up(struct team *team, struct job *job)
 		team->gaps[kind] += job->printer->gaps[kind];
 		job->printer->gaps[kind] = 0;
 	}
-	team->left_out |= job->printer->left_out;
+	team->left_out |= job->printer->has_left_out;
 	team->insns += job->flow.insns;
 	team->translated += job->flow.clock.translated - job->segment.clock.translated;
 	team->corrections += job->flow.clock.corrections - job->segment.clock.corrections;

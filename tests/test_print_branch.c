@@ -144,10 +144,10 @@ static void lines_that_are_left_out_are_noted(void **state)
 
 	bench->config.guest_only = true;
 	assert_true(print_branches_within(&bench->printer, block, 1));
-	assert_true(bench->printer.left_out);
-	bench->printer.left_out = false;
+	assert_true(bench->printer.has_left_out);
+	bench->printer.has_left_out = false;
 	assert_true(print_branch_between(&bench->printer, block, 1, block));
-	assert_true(bench->printer.left_out);
+	assert_true(bench->printer.has_left_out);
 	print_bench_expect(bench, "");
 	print_bench_free(bench);
 }

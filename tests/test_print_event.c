@@ -162,7 +162,7 @@ static void a_packet_without_an_address_is_the_next_threads(void **state)
 
 static void gap(struct print_bench *bench, enum gap_kind kind)
 {
-	bench->printer.gap_kind = kind;
+	bench->printer.gap.kind = kind;
 	print_gap(&bench->printer, 0x1000);
 }
 
@@ -210,7 +210,7 @@ static void a_gap_says_when_and_where_in_the_file(void **state)
 	bench->queue.index = 3;
 	bench->config.color = true;
 	bench->printer.time_ns = 1999999999;
-	bench->printer.gap_position = 0x10;
+	bench->printer.gap.position = 0x10;
 	gap(bench, GAP_MISMATCH);
 	assert_non_null(strstr(bench->printer.out.data, " time 1.999999999 cpu 1 "));
 	assert_non_null(strstr(bench->printer.out.data, " (queue 3, file offset 0x5010)\033[0m\n"));
@@ -244,7 +244,7 @@ static void a_transaction_begins_ends_or_is_aborted(void **state)
 	print_transaction(&bench->printer);
 	bench->printer.context.in_tx = false;
 	print_transaction(&bench->printer);
-	bench->printer.aborting = true;
+	bench->printer.is_aborting = true;
 	print_transaction(&bench->printer);
 	print_bench_expect(bench, "         1 transactions:   x                     \n"
 				  "         1 transactions:                         \n"

@@ -77,12 +77,12 @@ static void what_is_not_wanted_is_left_out(void **state)
 	struct print_bench *bench = bench_with(FIELD_IP);
 
 	assert_true(print_begin(&bench->printer));
-	assert_false(bench->printer.left_out);
+	assert_false(bench->printer.has_left_out);
 	bench->config.guest_only = true;
 	prefix_outdate(&bench->printer);
 	assert_false(print_begin(&bench->printer));
 	print_lines(&bench->printer, block_of(bench), 0, 2);
-	assert_true(bench->printer.left_out);
+	assert_true(bench->printer.has_left_out);
 	assert_int_equal(bench->printer.lines, 1);
 	assert_int_equal(bench->printer.out.size, 0);
 	print_bench_free(bench);
@@ -96,7 +96,7 @@ static void events_at_first_may_be_skipped(void **state)
 	assert_false(print_begin(&bench->printer));
 	assert_false(print_begin(&bench->printer));
 	assert_true(print_begin(&bench->printer));
-	assert_false(bench->printer.left_out);
+	assert_false(bench->printer.has_left_out);
 	assert_int_equal(bench->printer.lines, 1);
 	print_bench_free(bench);
 }
