@@ -156,13 +156,19 @@ static void learn_upper_bits(struct pt_clock *clock, uint8_t payload)
 		clock->last_mtc -= (uint8_t)(1 << (16 - shift));
 }
 
+/* Rounded up: a count of cycles that takes a whole number of ticks must not take one less. */
+static uint64_t make_ratio(uint64_t ticks, uint64_t cycles)
+{
+	return ((ticks << PT_CYC_SHIFT) + cycles - 1) / cycles;
+}
+
 /* The cycles between two MTC edges give the ratio, unless it is far from what CBR says. */
 static void calibrate(struct pt_clock *clock, uint64_t edge)
 {
 	uint64_t nominal = clock->nominal, ratio;
 
 	if (clock->calibrating && clock->mtc_cycles && edge > clock->mtc_base) {
-		ratio = ((edge - clock->mtc_base) << PT_CYC_SHIFT) / clock->mtc_cycles;
+		ratio = make_ratio(edge - clock->mtc_base, clock->mtc_cycles);
 		if (!nominal || (ratio > nominal - nominal / RATIO_TOLERANCE &&
 				 ratio < nominal + nominal / RATIO_TOLERANCE))
 			clock->ratio = ratio;
@@ -213,7 +219,7 @@ void pt_clock_cbr(struct pt_clock *clock, uint8_t payload)
 	clock->nominal = 0;
 	if (!payload || !clock->config->max_nonturbo)
 		return;
-	clock->nominal = ((uint64_t)clock->config->max_nonturbo << PT_CYC_SHIFT) / payload;
+	clock->nominal = make_ratio(clock->config->max_nonturbo, payload);
 	clock->ratio = clock->nominal;
 }
 

@@ -66,6 +66,28 @@ static void cycles_fill_the_time_between(void **state)
 	assert_int_equal(clock.now, START + 210);
 }
 
+/* Ratios have no end in binary, but these cycles take whole ticks. */
+static void whole_ticks_stay_whole(void **state)
+{
+	struct pt_clock clock;
+
+	anchor(&clock);
+	pt_clock_cbr(&clock, 24);
+	for (uint64_t ticks = 5; ticks < 1000; ticks += 5) {
+		pt_clock_cyc(&clock, 6);
+		assert_int_equal(clock.now, START + ticks);
+	}
+	anchor(&clock);
+	pt_clock_cbr(&clock, 20);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 1));
+	pt_clock_cyc(&clock, 8 * 84 * 6 / 7);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 2));
+	for (uint64_t ticks = 7; ticks < 600; ticks += 7) {
+		pt_clock_cyc(&clock, 6);
+		assert_int_equal(clock.now, START + 2 * 8 * 84 + ticks);
+	}
+}
+
 static void the_ratio_is_measured_between_mtcs(void **state)
 {
 	struct pt_clock clock;
@@ -345,6 +367,7 @@ int main(void)
 		cmocka_unit_test(an_mtc_moves_by_whole_periods),
 		cmocka_unit_test(lost_mtcs_count_up_to_255),
 		cmocka_unit_test(cycles_fill_the_time_between),
+		cmocka_unit_test(whole_ticks_stay_whole),
 		cmocka_unit_test(the_ratio_is_measured_between_mtcs),
 		cmocka_unit_test(a_ratio_far_from_cbr_is_not_believed),
 		cmocka_unit_test(a_cbr_is_for_a_change),
