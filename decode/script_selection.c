@@ -4,6 +4,7 @@
 
 #include "decode/print_prefix.h"
 #include "decode/script.h"
+#include "decode/traced_times.h"
 
 enum { MOST_WORDS = 8, WORD_BYTES = 64 };
 
@@ -74,6 +75,27 @@ static void add_time(struct text *text, const char *before, uint64_t time_ns)
 	text_dec(text, time_ns % 1000000000, 9, '0');
 }
 
+/* Nothing was traced in the range, but before or after it. */
+static bool explain_pause(const struct script *script, struct text *text)
+{
+	const struct time_ranges *times = &script->print.times;
+	struct traced_times traced = { .within = times->count != 1 };
+
+	for (size_t i = 0; !traced.within && i < script->queue_count; i++)
+		if (number_ranges_has(&script->print.cpus, script->queues[i].cpu))
+			traced_times_add(&script->queues[i], script->print.pt, times->items,
+					 &traced);
+	if (traced.within || (!traced.before && !traced.after))
+		return false;
+	begin(text, "--time", script->args.times);
+	text_puts(text, ": nothing was traced");
+	if (traced.before)
+		add_time(text, traced.after ? " from " : " after ", traced.before);
+	if (traced.after)
+		add_time(text, traced.before ? " to " : " before ", traced.after);
+	return true;
+}
+
 static bool explain_times(const struct script *script, struct text *text)
 {
 	const struct time_ranges *times = &script->print.times;
@@ -89,7 +111,7 @@ static bool explain_times(const struct script *script, struct text *text)
 		return false;
 	for (unsigned i = 0; i < times->count; i++)
 		if (times->items[i].from <= last && times->items[i].to >= first)
-			return false;
+			return explain_pause(script, text);
 	begin(text, "--time", script->args.times);
 	add_time(text, ": the recording is from ", first);
 	add_time(text, " to ", last);
