@@ -5,6 +5,7 @@
 
 #include "decode/base/error.h"
 #include "decode/base/vec.h"
+#include "decode/machines.h"
 #include "decode/stretch.h"
 
 enum {

@@ -28,6 +28,7 @@ enum { BLOCK_MAX_INSNS = 128 };
 
 struct block_text;
 struct branch_text;
+struct machines;
 
 struct block {
 	/* what following the trace touches, in one cache line */

@@ -8,6 +8,7 @@
 #include "decode/base/pager.h"
 #include "decode/base/plural.h"
 #include "decode/machine.h"
+#include "decode/machines.h"
 #include "decode/perf_damage.h"
 #include "decode/perf_data.h"
 #include "decode/script.h"

@@ -11,6 +11,7 @@
 #include "decode/base/vec.h"
 #include "decode/code_votes.h"
 #include "decode/flow_packet.h"
+#include "decode/machines.h"
 #include "decode/odd_branch.h"
 #include "decode/trace_sample.h"
 
@@ -176,17 +177,12 @@ static struct range *present_range(struct pass *pass)
 	return key.module || key.later ? get_range(pass, &key) : NULL;
 }
 
-/* The host, then guests; NULL where there is none. */
-static struct machine *machine_number(const struct machines *machines, size_t number)
-{
-	return number ? machines->guests[number - 1] : machines->host;
-}
-
 static void assume(const struct machines *machines, enum later_version version)
 {
-	for (size_t i = 0; i <= machines->guest_count; i++)
-		if (machine_number(machines, i))
-			machine_replaced_assume(machine_number(machines, i), version);
+	struct machine *machine;
+
+	for (size_t next = 0; (machine = machines_next(machines, &next));)
+		machine_replaced_assume(machine, version);
 }
 
 static void begin(struct pass *pass, const struct inference_source *source,
@@ -458,21 +454,30 @@ static void look_where_replaced(struct pass *pass, struct range *range, size_t m
 	range->settled = look(pass, &times, most << range->tired) ? 0 : range->votes.seen;
 }
 
-/* Whether there may be ranges that were not met yet. */
+/* How many ranges of a machine were replaced, those counted once that were replaced together. */
+static size_t count_replaced(struct machine *machine)
+{
+	size_t count, groups = 0;
+	const struct later_range *ranges = machine_replaced(machine, &count);
+
+	for (size_t i = 0; i < count; i++)
+		groups += ranges[i].first == i;
+	return groups;
+}
+
+/* Whether there may be ranges that were not met yet. Nobody knows of how many modules that is so.
+ */
 static bool may_meet_more(const struct pass *pass)
 {
 	const struct machines *machines = pass->sources->machines;
-	size_t all = 0, count;
+	struct machine *machine;
+	size_t all = 0;
 
-	for (size_t i = 0; i <= machines->guest_count && !pass->is_about_modules; i++) {
-		struct machine *machine = machine_number(machines, i);
-		const struct later_range *ranges =
-			machine ? machine_replaced(machine, &count) : NULL;
-
-		for (size_t k = 0; ranges && k < count; k++)
-			all += ranges[k].first == k;
-	}
-	return pass->is_about_modules || all > pass->ranges.count;
+	if (pass->is_about_modules)
+		return true;
+	for (size_t next = 0; (machine = machines_next(machines, &next));)
+		all += count_replaced(machine);
+	return all > pass->ranges.count;
 }
 
 static const struct sample_times all_times = { 0, UINT64_MAX };
@@ -575,14 +580,14 @@ static void find_out(const struct patch_inference *sources)
 {
 	const struct machines *machines = sources->machines;
 	struct pass *pass = pass_new(sources);
+	struct machine *machine;
 
 	if (!pass)
 		return;
 	run_all(pass);
 	assume(machines, LATER_SINCE);
-	for (size_t i = 0; i <= machines->guest_count; i++)
-		if (machine_number(machines, i))
-			tell_machine(pass, machine_number(machines, i));
+	for (size_t next = 0; (machine = machines_next(machines, &next));)
+		tell_machine(pass, machine);
 	pass_free(pass);
 }
 
@@ -604,9 +609,10 @@ static void settle(void *context)
 
 static void have_settled(const struct machines *machines, void (*act)(void *context), void *context)
 {
-	for (size_t i = 0; i <= machines->guest_count; i++)
-		if (machine_number(machines, i))
-			machine_replaced_settle(machine_number(machines, i), act, context);
+	struct machine *machine;
+
+	for (size_t next = 0; (machine = machines_next(machines, &next));)
+		machine_replaced_settle(machine, act, context);
 }
 
 void code_visits_init(struct code_visits *visits, const struct patch_inference *sources)

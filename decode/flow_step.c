@@ -7,6 +7,7 @@
 #include "decode/flow_patch.h"
 #include "decode/flow_return.h"
 #include "decode/flow_way_back.h"
+#include "decode/machines.h"
 #include "decode/mismatch_log.h"
 #include "decode/odd_branch.h"
 #include "decode/replaced_module.h"

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/base/lost_pages.h"
 #include "decode/base/printable.h"
-#include "decode/base/search.h"
 #include "decode/base/vec.h"
 #include "decode/machine_parts.h"
 #include "decode/mapped_file.h"
@@ -33,7 +31,7 @@ struct machine *machine_new(int32_t pid, bool is_guest)
 	machine->kernel_name = arena_strndup(&machine->names, name, strlen(name));
 	if (machine->kernel_name)
 		return machine;
-	free(machine);
+	machine_free(machine);
 	return NULL;
 }
 
@@ -48,7 +46,7 @@ static void keep(void *item)
 {
 }
 
-static void machine_free(struct machine *machine)
+void machine_free(struct machine *machine)
 {
 	if (!machine)
 		return;
@@ -79,15 +77,6 @@ static void machine_free(struct machine *machine)
 	free(machine);
 }
 
-void machines_free(struct machines *machines)
-{
-	machine_free(machines->host);
-	for (size_t i = 0; i < machines->guest_count; i++)
-		machine_free(machines->guests[i]);
-	free(machines->guests);
-	*machines = (struct machines){ 0 };
-}
-
 /* Without code of the kernel, only "no code" gaps are possible in it. */
 static bool has_kernel(const struct machine *machine)
 {
@@ -114,113 +103,6 @@ void machine_note(struct machine *machine, const char *format, ...)
 		printable(text, strlen(text));
 	if (text && !vec_push(&machine->notes, text))
 		free(text);
-}
-
-static void note_lost_pages(struct machine *machine, struct bytes file, const char *path)
-{
-	struct ptvm_error error = { 0 };
-
-	if (lost_pages_check(file, path, &error))
-		machine_note(machine, "%s", error.message);
-}
-
-static void machine_note_lost_pages(struct machine *machine)
-{
-	for (size_t i = 0; i < machine->files.count; i++)
-		note_lost_pages(machine, machine->files.items[i].bytes,
-				machine->files.items[i].path);
-	for (size_t i = 0; i < machine->dsos.count; i++)
-		note_lost_pages(machine, machine->dsos.items[i]->file,
-				machine->dsos.items[i]->name);
-}
-
-void machines_note_lost_pages(const struct machines *machines)
-{
-	if (machines->host)
-		machine_note_lost_pages(machines->host);
-	for (size_t i = 0; i < machines->guest_count; i++)
-		machine_note_lost_pages(machines->guests[i]);
-}
-
-static const char *note_of(struct machine *machine, size_t *index)
-{
-	const char *note = NULL;
-
-	if (!machine)
-		return NULL;
-	(void)pthread_mutex_lock(&machine->lock);
-	if (*index < machine->notes.count)
-		note = machine->notes.items[*index];
-	else
-		*index -= machine->notes.count;
-	(void)pthread_mutex_unlock(&machine->lock);
-	return note;
-}
-
-const char *machines_note(const struct machines *machines, size_t index)
-{
-	const char *note = note_of(machines->host, &index);
-
-	for (size_t i = 0; !note && i < machines->guest_count; i++)
-		note = note_of(machines->guests[i], &index);
-	return note;
-}
-
-/* Where the guest of this pid is or belongs. */
-static size_t guest_slot(const struct machines *machines, int32_t pid)
-{
-	return search_sorted(machines->guest_count, i, machines->guests[i]->pid < pid);
-}
-
-static struct machine *exact_guest(const struct machines *machines, int32_t pid)
-{
-	size_t slot = guest_slot(machines, pid);
-
-	return slot < machines->guest_count && machines->guests[slot]->pid == pid
-		       ? machines->guests[slot]
-		       : NULL;
-}
-
-struct machine *machines_guest(const struct machines *machines, int32_t pid)
-{
-	struct machine *guest;
-
-	if (machines->one_for_all)
-		return machines->host;
-	if (machines->guest_count == 1)
-		return machines->guests[0];
-	guest = exact_guest(machines, pid);
-	return guest ? guest : exact_guest(machines, 0);
-}
-
-static int refuse_guest(struct machines *machines)
-{
-	if (!machines->has_more_guests)
-		machine_note(machines->host, "more than %d guests: what is of others is left out",
-			     MACHINES_GUESTS_MAX);
-	machines->has_more_guests = true;
-	return -PTVM_END;
-}
-
-int machines_guest_add(struct machines *machines, int32_t pid, struct machine **ret)
-{
-	struct machine *guest = *ret = exact_guest(machines, pid);
-	size_t slot = guest_slot(machines, pid);
-
-	if (guest)
-		return 0;
-	if (machines->guest_count == MACHINES_GUESTS_MAX)
-		return refuse_guest(machines);
-	guest = machine_new(pid, true);
-	if (!guest || !vec_grow((void **)&machines->guests, &machines->guest_room,
-				machines->guest_count, sizeof(*machines->guests))) {
-		machine_free(guest);
-		return -PTVM_NO_MEMORY;
-	}
-	memmove(machines->guests + slot + 1, machines->guests + slot,
-		(machines->guest_count++ - slot) * sizeof(*machines->guests));
-	machines->guests[slot] = *ret = guest;
-	return 0;
 }
 
 int machine_keep_file(struct machine *machine, const char *path, struct bytes *ret,
@@ -575,64 +457,4 @@ uint64_t machine_file_address(const struct machine *machine, int32_t pid, uint64
 	    view.map->dso->is_anonymous)
 		return address;
 	return address - view.map->start + view.map->page_offset;
-}
-
-static void load_labels(struct machine *machine)
-{
-	const struct symbols *symbols = &machine->symbols;
-	uint64_t start = symbols_address(symbols, "__start___jump_table");
-	uint64_t end = symbols_address(symbols, "__stop___jump_table");
-	uint64_t text = symbols_address(symbols, "_stext");
-	uint64_t text_end = symbols_address(symbols, "_etext");
-	size_t left = 0;
-	const uint8_t *data = start ? image_find(&machine->image, start, &left) : NULL;
-
-	if (!data || end <= start || end - start > left || text_end <= text)
-		return;
-	if (label_table_read((struct bytes){ data, end - start }, start, text, text_end,
-			     &machine->labels))
-		label_table_free(&machine->labels);
-}
-
-/* Make the tables of jump labels and probes when one is first asked for. */
-static void load_tables(struct machine *machine)
-{
-	if (atomic_load_explicit(&machine->tables_are_loaded, memory_order_acquire))
-		return;
-	(void)pthread_mutex_lock(&machine->lock);
-	if (!atomic_load_explicit(&machine->tables_are_loaded, memory_order_relaxed)) {
-		load_labels(machine);
-		if (probe_table_read(&machine->symbols, &machine->probes))
-			probe_table_free(&machine->probes);
-		atomic_store_explicit(&machine->tables_are_loaded, true, memory_order_release);
-	}
-	(void)pthread_mutex_unlock(&machine->lock);
-}
-
-const struct label_table *machine_labels(struct machine *machine)
-{
-	load_tables(machine);
-	return machine->labels.count ? &machine->labels : NULL;
-}
-
-const struct probe_table *machine_probes(struct machine *machine)
-{
-	load_tables(machine);
-	return machine->probes.count ? &machine->probes : NULL;
-}
-
-const struct tracepoint_table *machine_tracepoints(struct machine *machine)
-{
-	struct tracepoint_table *table = &machine->tracepoints;
-	const struct probe_table *probes;
-
-	if (!atomic_load_explicit(&machine->tracepoints_are_loaded, memory_order_acquire)) {
-		(void)pthread_mutex_lock(&machine->tracepoints_lock);
-		probes = machine_probes(machine);
-		if (probes && !table->count && tracepoint_table_read(machine, probes, table))
-			tracepoint_table_free(table);
-		atomic_store_explicit(&machine->tracepoints_are_loaded, true, memory_order_release);
-		(void)pthread_mutex_unlock(&machine->tracepoints_lock);
-	}
-	return table->count ? table : NULL;
 }

@@ -9,19 +9,9 @@
 #include "decode/base/error.h"
 #include "decode/image.h"
 #include "decode/later_code.h"
-#include "decode/perf_data.h"
 #include "decode/symbols.h"
 
 struct machine;
-
-/** Files the user names; NULL where not given. Paths are borrowed for the call. */
-struct machine_options {
-	const char *kallsyms, *vmlinux, *kcore; /* of the host: instead of the recording's */
-	const char *guest_kallsyms, *guest_modules, *guest_vmlinux, *guest_kcore, *guest_mount;
-	const char *symfs;        /* look up files below this directory; "" as they are */
-	bool keep_mangled;        /* names of C++ and Rust symbols as they are in files */
-	const char *build_id_dir; /* cache of files by build id; NULL: ~/.debug */
-};
 
 /** Bytes of code, and when they were there. */
 struct code_view {
@@ -38,50 +28,11 @@ struct symbol_view {
 	const char *dso;  /* as perf prints it between parentheses; NULL unknown */
 };
 
-/** More guests than a host runs. A made-up recording could name any number, and each takes memory.
- */
-enum { MACHINES_GUESTS_MAX = 4096 };
-
-/** All machines of a recording. */
-struct machines {
-	struct machine *host;
-	/* By machine pid, the default guest (pid 0) first if there is one. */
-	struct machine **guests;
-	size_t guest_count, guest_room;
-	bool has_more_guests; /* than MACHINES_GUESTS_MAX: these are left out */
-	bool one_for_all; /* guests run the host's code: it was given by hand, for whoever runs it
-			   */
-};
-
-/**
- * Load what the recording and the options know of every machine: kernels from kcore, kallsyms and
- * modules, or from vmlinux; the maps of the host's processes from MMAP records, and their files as
- * perf finds them, by path and build id; changes in time from TEXT_POKE, KSYMBOL and BPF records.
- * A file that is missing or damaged leaves less known and a note (machines_note()), but is no
- * failure. `data` must outlive the result.
- * Returns 0 or -PTVM_NO_MEMORY; -PTVM_SYSTEM or -PTVM_BAD_INPUT only for a file that the user
- * named and that cannot be used, or is not there.
- */
-int machines_load(const struct perf_data *data, const struct machine_options *options,
-		  struct machines *ret, struct ptvm_error *error);
-
-/** Release everything; accepts zeroes. */
-void machines_free(struct machines *machines);
-
-/** The guest that runs in process `pid` of the host: by machine pid, else the default guest, else
- * the only guest; NULL when there is none. */
-struct machine *machines_guest(const struct machines *machines, int32_t pid);
-
-/** Add a note for each file with pages that could not be read (lost_pages.h). To be called when
- * everything has been read. */
-void machines_note_lost_pages(const struct machines *machines);
-
-/** Note `index`: a warning of one line, without a newline. NULL past the last. More may come while
- * code is looked up. */
-const char *machines_note(const struct machines *machines, size_t index);
-
 /** Make an empty machine, for code given by hand (--elf, --raw). NULL when memory is out. */
 struct machine *machine_new(int32_t pid, bool is_guest);
+
+/** Release everything; accepts NULL. */
+void machine_free(struct machine *machine);
 
 /**
  * Add an ELF file's segments and symbols at their addresses plus `base`, for every process and the

@@ -1,4 +1,4 @@
-/* What a machine is made of; for machine.c and machine_*.c only. */
+/* What a machine is made of; for machines.c, machine.c and machine_*.c only. */
 #pragma once
 
 #include <pthread.h>
@@ -11,6 +11,7 @@
 #include "decode/label_table.h"
 #include "decode/later_code.h"
 #include "decode/machine.h"
+#include "decode/machines.h"
 #include "decode/modules.h"
 #include "decode/probe_table.h"
 #include "decode/process.h"

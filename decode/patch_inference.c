@@ -6,6 +6,7 @@
 #include "decode/base/error.h"
 #include "decode/base/vec.h"
 #include "decode/flow_patch.h"
+#include "decode/machines.h"
 #include "decode/mismatch_log.h"
 #include "decode/patch_search.h"
 #include "decode/sample_segments.h"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decode/machines.h"
 #include "decode/print_branch.h"
 #include "decode/print_origin.h"
 #include "decode/print_prefix.h"

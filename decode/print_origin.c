@@ -1,6 +1,7 @@
 #include "decode/print_origin.h"
 
 #include "decode/base/vec.h"
+#include "decode/machines.h"
 #include "decode/perf_data.h"
 #include "decode/perf_sample.h"
 #include "decode/print_branch.h"

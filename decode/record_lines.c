@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "decode/base/error.h"
+#include "decode/machines.h"
 #include "decode/perf_event.h"
 #include "decode/perf_feature.h"
 #include "decode/perf_record.h"

@@ -2,6 +2,7 @@
 
 #include "decode/block_text.h"
 #include "decode/last_branches.h"
+#include "decode/machines.h"
 #include "decode/perf_event.h"
 #include "decode/perf_record.h"
 #include "decode/print_prefix.h"

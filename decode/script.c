@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "decode/base/vec.h"
+#include "decode/machines.h"
 #include "decode/perf_file.h"
 #include "decode/record_lines.h"
 #include "decode/sample_line.h"

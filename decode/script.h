@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "decode/machine.h"
+#include "decode/machines.h"
 #include "decode/perf_data.h"
 #include "decode/print_config.h"
 #include "decode/raw_trace.h"

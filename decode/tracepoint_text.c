@@ -14,6 +14,8 @@
 #include "decode/base/cleanup.h"
 #include "decode/base/library.h"
 #include "decode/base/sandbox.h"
+#include "decode/machine.h"
+#include "decode/machines.h"
 #include "decode/trace_formats.h"
 
 enum {

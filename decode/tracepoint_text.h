@@ -7,8 +7,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "decode/machine.h"
+#include "decode/perf_data.h"
 #include "decode/text.h"
+
+struct machines;
 
 /** Zero-initialise before use. */
 struct tracepoint_text {

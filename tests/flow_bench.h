@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "decode/machine.h"
+#include "decode/machines.h"
 #include "decode/pt_flow.h"
 #include "tests/sim_vm.h"
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "decode/flow_step.h"
+#include "decode/machines.h"
 #include "tests/flow_bench.h"
 #include "tests/pt_encode.h"
 

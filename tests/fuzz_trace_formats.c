@@ -2,6 +2,8 @@
  * library that reads formats may well fail on them: that must not reach us. */
 #include <stdlib.h>
 
+#include "decode/machine.h"
+#include "decode/machines.h"
 #include "decode/trace_formats.h"
 #include "decode/tracepoint_text.h"
 

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "decode/machines.h"
 #include "decode/printer.h"
 
 struct print_bench {

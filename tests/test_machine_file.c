@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "decode/machine.h"
+#include "decode/machines.h"
 #include "tests/elf_make.h"
 #include "tests/fake_tree.h"
 

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "decode/machine.h"
+#include "decode/machines.h"
 #include "decode/tracepoint_text.h"
 #include "tests/trace_section.h"
 
