@@ -10,6 +10,7 @@
 #include "decode/base/lost_pages.h"
 #include "decode/base/options.h"
 #include "decode/base/spelling.h"
+#include "decode/base/spool.h"
 #include "decode/base/verb.h"
 #include "decode/cmd_script.h"
 #include "host/cmd_check.h"
@@ -86,6 +87,10 @@ static int exit_status(int r, const char *verb, const struct ptvm_error *error)
 		return r > 0 ? r : 0;
 	if (error->code)
 		(void)fprintf(stderr, "ptvm %s: %s\n", verb, error->message);
+	else if (r == -PTVM_NO_MEMORY && spool_was_full())
+		(void)fprintf(stderr,
+			      "ptvm %s: no room for temporary files (TMPDIR says where they are)\n",
+			      verb);
 	else
 		(void)fprintf(stderr, "ptvm %s: %s\n", verb,
 			      r == -PTVM_NO_MEMORY ? "out of memory" : "failed");
@@ -154,6 +159,19 @@ static void fill_descriptors(void)
 		(void)close(fd);
 }
 
+static void do_nothing(int signal_number)
+{
+}
+
+/* A file that may not become so large is an error like others. Unlike a signal that is ignored, one
+ * with a handler is what it was in the programs that we start. */
+static void survive_large_files(void)
+{
+	const struct sigaction action = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+
+	(void)sigaction(SIGXFSZ, &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
@@ -164,6 +182,7 @@ int main(int argc, char **argv)
 	/* Who ignores it, which is inherited, never learns how a child ended. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	lost_pages_survive();
+	survive_large_files();
 	if (is_help(word))
 		return help(argc - 1, argv + 1);
 	if (is_option(word, "-V", "--version"))

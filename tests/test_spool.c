@@ -1,10 +1,12 @@
 #include "decode/base/spool.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -100,6 +102,25 @@ static void where_no_files_can_be_made_another_place_will_do(void **state)
 	assert_int_equal(unsetenv("TMPDIR"), 0);
 }
 
+static void where_there_is_no_room_nothing_changes(void **state)
+{
+	const struct rlimit small = { LARGE / 2, RLIM_INFINITY };
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+	uint8_t *bytes = spool_realloc(NULL, 0, LARGE);
+
+	assert_non_null(bytes);
+	bytes[LARGE - 1] = 7;
+	assert_false(spool_was_full());
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_null(spool_realloc(NULL, 0, LARGE));
+	assert_true(spool_was_full());
+	assert_null(spool_realloc(bytes, LARGE, 2 * LARGE));
+	assert_int_equal(bytes[LARGE - 1], 7);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	spool_free(bytes, LARGE);
+}
+
 static void what_cannot_be_is_refused(void **state)
 {
 	struct numbers numbers = { 0 };
@@ -121,6 +142,7 @@ int main(void)
 		cmocka_unit_test(small_things_stay_as_they_are),
 		cmocka_unit_test(what_is_new_is_zero_in_a_file),
 		cmocka_unit_test(where_no_files_can_be_made_another_place_will_do),
+		cmocka_unit_test(where_there_is_no_room_nothing_changes),
 		cmocka_unit_test(what_cannot_be_is_refused),
 	};
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,14 +10,11 @@
 
 #include "decode/base/cleanup.h"
 
+static atomic_bool full;
+
 static int open_in(const char *directory)
 {
 	return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-}
-
-static int open_in_memory(void)
-{
-	return memfd_create("ptvm", MFD_CLOEXEC);
 }
 
 int spool_open(void)
@@ -26,7 +24,7 @@ int spool_open(void)
 
 	if (fd < 0)
 		fd = open_in("/tmp");
-	return fd < 0 ? open_in_memory() : fd;
+	return fd < 0 ? memfd_create("ptvm", MFD_CLOEXEC) : fd;
 }
 
 static void *map(int fd, size_t size)
@@ -41,13 +39,16 @@ static void *map(int fd, size_t size)
 static void *map_file(size_t size)
 {
 	_cleanup_close_ int fd = spool_open();
+	int r = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)size);
 
-	if (fd >= 0 && !posix_fallocate(fd, 0, (off_t)size))
-		return map(fd, size);
+	if (r == ENOSPC || r == EDQUOT || r == EFBIG)
+		atomic_store(&full, true);
+	return r ? NULL : map(fd, size);
+}
 
-	_cleanup_close_ int memory = open_in_memory();
-
-	return memory >= 0 && !ftruncate(memory, (off_t)size) ? map(memory, size) : NULL;
+bool spool_was_full(void)
+{
+	return atomic_load(&full);
 }
 
 /* Neither the old nor the new bytes are in memory as a whole. */

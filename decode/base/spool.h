@@ -1,6 +1,6 @@
 /* Memory for what grows with a recording. What is small is plain memory; what is large lies in a
  * temporary file without a name, so that its pages can be given back, and come again when they are
- * needed. Where there is no place for a file, it is one in memory. */
+ * needed. Where no directory takes such a file, it is one in memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,9 +15,13 @@ int spool_open(void);
 
 /**
  * As realloc(), where `from` is the size so far (0: `bytes` is NULL) and `to` is larger. Returns
- * NULL, with all as it was, when memory is out.
+ * NULL, with all as it was, when memory is out, or the place for the file.
  */
 void *spool_realloc(void *bytes, size_t from, size_t to);
+
+/** Whether there ever was no room for a file of spool_realloc(): the disk was full, or the file
+ * larger than a limit (RLIMIT_FSIZE, of which SIGXFSZ tells, too). */
+bool spool_was_full(void);
 
 /** Release `bytes` of spool_realloc(); accepts NULL and 0. */
 void spool_free(void *bytes, size_t size);

@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -488,6 +489,18 @@ def test_a_closed_pipe_ends_quietly():
             run.stdout.readline()
             run.stdout.close()
             equal(run.stderr.read(), b"")
+
+
+def test_a_file_that_may_not_grow_is_an_error():
+    def prepare():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY))
+    with tempfile.TemporaryFile() as out:
+        run = subprocess.run([PTVM, "script", "-i", RECORDING, "--insn-trace"], stdout=out,
+                             stderr=subprocess.PIPE, preexec_fn=prepare, check=False)
+    equal((run.returncode, run.stderr), (1, b"ptvm script: cannot write output: File too large\n"))
+    with subprocess.Popen(["cat", RECORDING / "data"], stdout=subprocess.PIPE) as cat:
+        run = ptvm("script", "-i", "-", stdin=cat.stdout, preexec_fn=prepare)
+    equal((run.returncode, run.stderr), (1, "ptvm script: -: cannot keep what comes from it: File too large\n"))
 
 
 def with_ssh(where, script):
