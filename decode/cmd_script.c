@@ -61,6 +61,18 @@ static void report_damage(const struct perf_data *data)
 		(void)fprintf(stderr, "ptvm script: %s\n", error.message);
 }
 
+static void report_pebs(const struct script *script)
+{
+	const char *event = script_pebs_event(script);
+
+	if (event && !script->args.no_itrace && !script->args.dump && !script->args.header_only)
+		(void)fprintf(
+			stderr,
+			"ptvm script: %s: its samples are in the trace (PEBS), from which they "
+			"are not decoded yet; -D shows them\n",
+			event);
+}
+
 static void report_notes(const struct machines *machines)
 {
 	const char *note;
@@ -163,6 +175,8 @@ static int run(struct script *script, struct ptvm_error *error)
 			    stderr);
 	if (!r)
 		report_nothing(script, &result);
+	if (!r)
+		report_pebs(script);
 	report_gaps(&result);
 	report_labels(&result);
 	report_index(&script->index);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decode/base/spelling.h"
+
 /* The kinds of events that a list may be for. Lines made of the trace belong to two kinds of perf.
  */
 static const struct list_kind {
@@ -79,15 +81,43 @@ static uint32_t field_find(const char *word, size_t length)
 	return 0;
 }
 
-static int refuse_field(const char *word, size_t length, struct ptvm_error *error)
+/* Fields of `perf script` that are not here. */
+static bool is_of_perf(const char *word)
 {
-	char known[256] = "";
+	static const char *const fields[] = {
+		"srcline",        "srccode", "brstacksym", "brstackoff",     "brstackinsn",
+		"brstackinsnlen", "iregs",   "uregs",      "bpf-output",     "phys_addr",
+		"metric",         "misc",    "tod",        "data_page_size", "code_page_size",
+		"ins_lat",        "weight",  "cgroup",     "retire_lat",     "dsoff",
+		"brcntr",
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		if (!strcmp(word, fields[i]))
+			return true;
+	return false;
+}
+
+static int refuse_field(const char *text, size_t length, struct ptvm_error *error)
+{
+	char word[32], known[256] = "";
+	struct spelling spelling = { .word = word };
 	size_t used = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && used < sizeof(known); i++)
+	(void)snprintf(word, sizeof(word), "%.*s", (int)length, text);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && used < sizeof(known); i++) {
 		used += (size_t)snprintf(known + used, sizeof(known) - used, " %s", names[i].name);
+		spelling_try(&spelling, names[i].name);
+	}
+	if (is_of_perf(word))
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "-F: perf's field '%s' is not here: there are%s", word, known);
+	if (spelling.nearest)
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "-F: no field is called '%.*s', did you mean '%s'?", (int)length,
+				 text, spelling.nearest);
 	return ptvm_fail(error, PTVM_BAD_USAGE, "-F: no field is called '%.*s': there are%s",
-			 (int)length, word, known);
+			 (int)length, text, known);
 }
 
 static int read_word(struct change *change, const char *word, size_t length,

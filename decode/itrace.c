@@ -133,6 +133,7 @@ static bool plain_letter(char letter, struct itrace *itrace)
 	case 'I': itrace->interrupts = true; break;
 	case 'A': itrace->approximate_ipc = true; break;
 	case 'Z': itrace->timeless = true; break;
+	case 'o': itrace->pebs = true; break;
 	case 'q': itrace->quick++; break;
 	case 'f': /* caches, TLBs, memory: as in perf, of no effect on Intel PT */
 	case 'm':
@@ -188,10 +189,6 @@ static int read_letters(const char *text, struct itrace *itrace, struct ptvm_err
 	for (const char *p = text; *p;) {
 		const char *letter = p;
 
-		if (*p == 'o')
-			return ptvm_fail(error, PTVM_BAD_USAGE,
-					 "--itrace: 'o' (PEBS by way of the trace) is not decoded "
-					 "yet, leave it out");
 		if (read_letter(&p, itrace, &without_errors) < 0)
 			return ptvm_fail(error, PTVM_BAD_USAGE, "--itrace at '%s': %s", letter,
 					 letter_takes(*letter));

@@ -14,6 +14,7 @@ struct itrace {
 		interrupts;
 	bool approximate_ipc; /* A */
 	bool timeless;        /* Z: take no time from the trace */
+	bool pebs;            /* o: PEBS records in the trace, of which nothing is made yet */
 	unsigned quick;       /* number of q */
 	enum { PERIOD_INSNS, PERIOD_TICKS, PERIOD_NS } period_unit;
 	uint64_t period;              /* 0 with PERIOD_NS: every instruction; 0 of no other unit */
@@ -35,6 +36,6 @@ void itrace_default(struct itrace *ret);
  * @itrace  in: what former arguments asked for, or zeroes; out: that and this. Only the period is
  *          that of the last. Unchanged after a failure
  *
- * Returns 0, or -PTVM_BAD_USAGE: an unknown letter, or o, which ptvm does not have.
+ * Returns 0, or -PTVM_BAD_USAGE.
  */
 int itrace_add(const char *text, struct itrace *itrace, struct ptvm_error *error);

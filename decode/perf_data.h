@@ -105,7 +105,10 @@ enum {
 };
 
 /** Bits of the attr's flags. */
-enum { PERF_FLAG_SAMPLE_ID_ALL = 1 << 18 };
+enum {
+	PERF_FLAG_SAMPLE_ID_ALL = 1 << 18,
+	PERF_FLAG_AUX_OUTPUT = 1U << 31, /* its samples are PEBS records in the trace */
+};
 
 /** What a sample id, by which records name their event, stands for. */
 struct perf_id {

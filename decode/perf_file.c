@@ -15,6 +15,9 @@
 #include "decode/base/write_all.h"
 #include "decode/perf_header.h"
 
+/* What recordings are called where nobody says otherwise. */
+static const char *const names[] = { "ptvm.data", "perf.data" };
+
 static uint64_t whole_pages(uint64_t size)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -237,6 +240,23 @@ static int map_directory(int fd, struct perf_data *ret, struct ptvm_error *error
 	return r || !ret->parts.count ? r : map_parts(fd, ret, error);
 }
 
+/* Nothing in a directory is called as the file of a recording; perhaps the directory of one is. */
+static int refuse_directory(const struct perf_data *data, struct ptvm_error *error)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		_cleanup_free_ char *path = NULL;
+
+		if (asprintf(&path, "%s/%s", data->directory, names[i]) < 0)
+			return -PTVM_NO_MEMORY;
+		if (!access(path, F_OK))
+			return ptvm_fail(error, PTVM_BAD_INPUT,
+					 "%s: not a recording, but %s may be one", data->path,
+					 path);
+	}
+	return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a recording: no file 'data' in it",
+			 data->path);
+}
+
 int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *error)
 {
 	_cleanup_close_ int fd = -1;
@@ -254,6 +274,8 @@ int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *e
 	if (ret->directory && !stat(ret->file_path, &status) && !S_ISREG(status.st_mode))
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a regular file", ret->file_path);
 	fd = open(ret->file_path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT && ret->directory)
+		return refuse_directory(ret, error);
 	if (fd < 0)
 		return ptvm_fail_errno(error, "%s", ret->file_path);
 	if (!fstat(fd, &status) && !S_ISREG(status.st_mode))
@@ -263,8 +285,6 @@ int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *e
 
 int perf_file_default(const char **ret, struct ptvm_error *error)
 {
-	static const char *const names[] = { "ptvm.data", "perf.data" };
-
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (access(names[i], F_OK))
 			continue;

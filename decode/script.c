@@ -273,6 +273,14 @@ static bool has_trace(const struct script *script)
 	return script->args.pt || script->data.have_pt;
 }
 
+const char *script_pebs_event(const struct script *script)
+{
+	for (size_t i = 0; i < script->data.events.count; i++)
+		if (script->data.events.items[i].flags & PERF_FLAG_AUX_OUTPUT)
+			return script->data.events.items[i].name;
+	return NULL;
+}
+
 static int parse_itrace(struct script *script, struct ptvm_error *error)
 {
 	struct itrace itrace = { 0 };
@@ -286,6 +294,11 @@ static int parse_itrace(struct script *script, struct ptvm_error *error)
 			return r;
 		any |= !!text;
 	}
+	if (itrace.pebs && script_pebs_event(script))
+		return ptvm_fail(
+			error, PTVM_BAD_USAGE,
+			"--itrace: 'o' (PEBS by way of the trace) is not decoded yet, leave "
+			"it out");
 	if (!any)
 		itrace_default(&itrace);
 	if (!has_trace(script))

@@ -81,6 +81,9 @@ int script_open(struct script *script, struct ptvm_error *error);
 /** Release everything; accepts zeroes and half-opened ones. */
 void script_close(struct script *script);
 
+/** The name of an event whose samples are in the trace, where nothing is made of them; or NULL. */
+const char *script_pebs_event(const struct script *script);
+
 /**
  * When the trace begins and ends, in ns: as the recording says, or by the records of its start and
  * of what was written; 0 unknown.

@@ -68,12 +68,13 @@ static void a_list_does_not_mix_with_signs(void **state)
 static void words_that_are_no_field_are_refused(void **state)
 {
 	refuse("ip,foo,sym", "-F: no field is called 'foo'" FIELDS);
-	refuse("+brstacksym", "-F: no field is called 'brstacksym'" FIELDS);
+	refuse("+brstacksym", "-F: perf's field 'brstacksym' is not here" FIELDS);
 	refuse("COMM", "-F: no field is called 'COMM'" FIELDS);
 	refuse("comm tid", "-F: no field is called 'comm tid'" FIELDS);
-	refuse("sy", "-F: no field is called 'sy'" FIELDS);
+	refuse("sy", "-F: no field is called 'sy', did you mean 'sym'?");
+	refuse("+srcline", "-F: perf's field 'srcline' is not here" FIELDS);
 	refuse("-", "-F: no field is called ''" FIELDS);
-	refuse("++ip", "-F: no field is called '+ip'" FIELDS);
+	refuse("++ip", "-F: no field is called '+ip', did you mean 'ip'?");
 }
 
 static void a_list_without_fields_is_refused(void **state)

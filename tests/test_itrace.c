@@ -67,14 +67,17 @@ static unsigned count_kinds(const char *text)
 
 	return itrace.instructions + itrace.branches + itrace.calls + itrace.returns +
 	       itrace.transactions + itrace.ptwrites + itrace.power + itrace.interrupts +
-	       itrace.errors + itrace.approximate_ipc + itrace.timeless + itrace.quick;
+	       itrace.errors + itrace.approximate_ipc + itrace.timeless + itrace.pebs +
+	       itrace.quick;
 }
 
 static void each_letter_sets_its_kind_alone(void **state)
 {
-	static const char *const letters[] = { "b", "x", "w", "p", "I", "A", "Z", "q", "i", "e" };
+	static const char *const letters[] = {
+		"b", "x", "w", "p", "I", "A", "Z", "q", "i", "e", "o"
+	};
 
-	for (size_t i = 0; i < 10; i++)
+	for (size_t i = 0; i < 11; i++)
 		assert_int_equal(count_kinds(letters[i]), 1);
 	assert_true(parse("b").branches);
 	assert_true(parse("x").transactions);
@@ -83,6 +86,7 @@ static void each_letter_sets_its_kind_alone(void **state)
 	assert_true(parse("I").interrupts);
 	assert_true(parse("A").approximate_ipc);
 	assert_true(parse("Z").timeless);
+	assert_true(parse("o").pebs);
 	assert_int_equal(parse("qq").quick, 2);
 	assert_false(parse("b").error_overflow || parse("b").error_lost);
 }
@@ -218,13 +222,8 @@ static void letters_that_do_not_exist_are_refused(void **state)
 {
 	refuse("bE", "--itrace at 'E'" LETTERS);
 	refuse("1", "--itrace at '1'" LETTERS);
-	refuse("b\xff", "--itrace at '\xff'" LETTERS);
-}
-
-static void letters_that_are_to_come_say_so(void **state)
-{
-	refuse("o", "--itrace: 'o' (PEBS by way of the trace) is not decoded yet, leave it out");
 	refuse("iybxwpe", "--itrace at 'ybxwpe'" LETTERS);
+	refuse("b\xff", "--itrace at '\xff'" LETTERS);
 }
 
 int main(void)
@@ -245,7 +244,6 @@ int main(void)
 		cmocka_unit_test(a_skip_needs_a_number),
 		cmocka_unit_test(letters_of_other_hardware_mean_nothing),
 		cmocka_unit_test(letters_that_do_not_exist_are_refused),
-		cmocka_unit_test(letters_that_are_to_come_say_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

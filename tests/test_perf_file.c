@@ -115,9 +115,20 @@ static void what_cannot_be_opened_is_told(void **state)
 	assert_int_equal(open_name(bench, "nothing"), -PTVM_SYSTEM);
 	assert_int_equal(bench->error.sys_errno, ENOENT);
 	assert_non_null(strstr(bench->error.message, bench->path));
+}
+
+static void a_directory_without_data_is_no_recording(void **state)
+{
+	struct bench *bench = *state;
+
 	fake_tree_file(&bench->tree, "", "run/other");
-	assert_int_equal(open_name(bench, "run"), -PTVM_SYSTEM);
-	assert_non_null(strstr(bench->error.message, "run/data"));
+	assert_int_equal(open_name(bench, "run"), -PTVM_BAD_INPUT);
+	assert_non_null(
+		strstr(bench->error.message, "/run: not a recording: no file 'data' in it"));
+	add_file(bench, "run/perf.data");
+	assert_int_equal(open_name(bench, "run/"), -PTVM_BAD_INPUT);
+	assert_non_null(strstr(bench->error.message, "/run/: not a recording, but "));
+	assert_non_null(strstr(bench->error.message, "/run/perf.data may be one"));
 }
 
 static void an_empty_file_is_no_recording(void **state)
@@ -356,6 +367,7 @@ int main(void)
 		WITH_FIXTURE(a_file_is_mapped_whole),
 		WITH_FIXTURE(of_a_directory_it_is_the_data),
 		WITH_FIXTURE(what_cannot_be_opened_is_told),
+		WITH_FIXTURE(a_directory_without_data_is_no_recording),
 		WITH_FIXTURE(an_empty_file_is_no_recording),
 		WITH_FIXTURE(the_data_of_a_directory_are_a_regular_file),
 		WITH_FIXTURE(a_pipe_is_kept_in_a_file_of_no_name),
