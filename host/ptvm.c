@@ -1,4 +1,5 @@
 /* The executable: a table of verbs, and what is common to them. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -73,9 +74,11 @@ static void print_help(FILE *out)
 /* The exit status where all went well: lost output is a failure. */
 static int output_status(void)
 {
+	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
-	(void)fputs("ptvm: cannot write the output\n", stderr);
+	(void)fprintf(stderr, "ptvm: cannot write the output%s%s\n", errno ? ": " : "",
+		      errno ? strerror(errno) : ""); /* of what failed earlier nothing is known */
 	return 1;
 }
 

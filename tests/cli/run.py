@@ -549,7 +549,7 @@ def test_a_full_disk_is_a_failure():
         raise tap.Skip("no /dev/full")
     with open("/dev/full", "wb") as full:
         run = subprocess.run([PTVM, "script", "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
-    equal((run.returncode, run.stderr), (1, b"ptvm: cannot write the output\n"))
+    equal((run.returncode, run.stderr), (1, b"ptvm: cannot write the output: No space left on device\n"))
 
 
 def test_no_file_takes_the_place_of_output_that_is_closed():
@@ -559,7 +559,7 @@ def test_no_file_takes_the_place_of_output_that_is_closed():
         run.stdin.flush()
         equal(os.readlink(f"/proc/{run.pid}/fd/1"), "/dev/null")
     run = subprocess.run([PTVM, "--help"], stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1), check=False)
-    equal((run.returncode, run.stderr), (1, b"ptvm: cannot write the output\n"))
+    equal((run.returncode, run.stderr), (1, b"ptvm: cannot write the output: Bad file descriptor\n"))
 
 
 def test_a_terminal_gets_a_pager():
