@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "decode/base/vec.h"
+#include "decode/outcome.h"
 #include "decode/text.h"
 
 /** Lines that share a time: those from the former run's end up to `end` in the text. */
@@ -24,7 +25,8 @@ struct print_runs {
 struct chunk {
 	struct chunk *next;
 	struct text text;
-	struct print_runs runs; /* of all the text */
+	struct print_runs runs;   /* of all the text */
+	struct outcome *outcomes; /* of segments that end with it */
 };
 
 /** Chunks in order. */
@@ -51,6 +53,12 @@ static inline struct chunk *chunk_new(size_t bytes)
 
 static inline void chunk_free(struct chunk *chunk)
 {
+	struct outcome *outcome;
+
+	while ((outcome = chunk->outcomes)) {
+		chunk->outcomes = outcome->next;
+		free(outcome);
+	}
 	text_free(&chunk->text);
 	vec_free(&chunk->runs);
 	free(chunk);

@@ -1,12 +1,14 @@
 #include "decode/job.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void job_init(struct job *job, struct printer *printer)
 {
 	job->next = NULL;
 	job->printer = printer;
 	job->chunks.first = NULL;
+	job->outcome = NULL;
 	job->begun = false;
 	job->state = JOB_WAITING;
 }
@@ -67,6 +69,25 @@ int job_run(struct job *job, struct worker *worker, const struct flow_code *wher
 	return r;
 }
 
+struct outcome *job_outcome(struct job *job)
+{
+	const struct flow_patches *patches = &job->flow.patches;
+	const struct pt_clock *before = &job->segment.clock, *after = &job->flow.clock;
+	struct outcome *ret = malloc(sizeof(*ret) + patches->count * sizeof(patches->items[0]));
+
+	if (!ret)
+		return NULL;
+	*ret = (struct outcome){ .insns = job->flow.insns,
+				 .corrections = after->corrections - before->corrections,
+				 .translated = after->translated - before->translated,
+				 .left_out = job->printer->has_left_out,
+				 .patch_count = patches->count };
+	memcpy(ret->gaps, job->printer->gaps, sizeof(ret->gaps));
+	memset(job->printer->gaps, 0, sizeof(ret->gaps)); /* it may be that of other jobs, too */
+	memcpy(ret->patches, patches->items, patches->count * sizeof(patches->items[0]));
+	return ret;
+}
+
 uint64_t job_time(const struct job *job)
 {
 	return job->begun ? job->flow.clock.now : job->segment.clock.now;
@@ -77,5 +98,6 @@ void job_free(struct job *job)
 	if (job->printer == &job->own)
 		printer_free(&job->own);
 	chunk_list_free(&job->chunks);
+	free(job->outcome);
 	free(job);
 }

@@ -22,6 +22,7 @@ struct job {
 	struct printer own;
 	struct printer *printer;  /* `own`, unless lines depend on those of the segment before */
 	struct chunk_list chunks; /* done, and not yet on their way out */
+	struct outcome *outcome;  /* of a job that has ended */
 	bool begun;
 	enum job_state state;
 };
@@ -47,6 +48,9 @@ void job_init(struct job *job, struct printer *printer);
  */
 int job_run(struct job *job, struct worker *worker, const struct flow_code *where,
 	    struct chunk *chunk);
+
+/** What came of a job that has ended: free() it. NULL when memory is out. */
+struct outcome *job_outcome(struct job *job);
 
 /** The approximate time of its next lines, in TSC ticks. */
 uint64_t job_time(const struct job *job);

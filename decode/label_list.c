@@ -30,13 +30,13 @@ static void add_group(struct label_list *list, const struct flow_patch *patch)
 	}
 }
 
-void label_list_add(struct label_list *list, const struct flow_patches *patches)
+void label_list_add(struct label_list *list, const struct flow_patch *patches, size_t count)
 {
-	for (uint32_t i = 0; i < patches->count; i++) {
-		if (patches->items[i].group.table)
-			add_group(list, &patches->items[i]);
+	for (size_t i = 0; i < count; i++) {
+		if (patches[i].group.table)
+			add_group(list, &patches[i]);
 		else
-			add(list, patches->items[i].machine, patches->items[i].insn.site);
+			add(list, patches[i].machine, patches[i].insn.site);
 	}
 }
 

@@ -15,7 +15,7 @@ struct label_list {
 };
 
 /** Add those that are new, of a group all its labels; what does not fit is not counted. */
-void label_list_add(struct label_list *list, const struct flow_patches *patches);
+void label_list_add(struct label_list *list, const struct flow_patch *patches, size_t count);
 
 /** The lowest address of all; 0 when there is none. */
 uint64_t label_list_lowest(const struct label_list *list);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode/aux_pages.h"
+#include "decode/base/cleanup.h"
 #include "decode/base/error.h"
 #include "decode/pt_offset_learn.h"
 #include "decode/trace_index.h"
@@ -48,17 +49,16 @@ static bool is_about_gaps(const struct itrace *itrace)
 	       !itrace->interrupts && !itrace->samples.calls && !itrace->samples.branches;
 }
 
-static void add_up(struct team *team, struct job *job)
+static void add_up(struct team *team, struct outcome *outcome)
 {
-	for (int kind = 0; kind < GAP_KINDS; kind++) {
-		team->gaps[kind] += job->printer->gaps[kind];
-		job->printer->gaps[kind] = 0;
-	}
-	team->left_out |= job->printer->has_left_out;
-	team->insns += job->flow.insns;
-	team->translated += job->flow.clock.translated - job->segment.clock.translated;
-	team->corrections += job->flow.clock.corrections - job->segment.clock.corrections;
-	label_list_add(&team->labels, &job->flow.patches);
+	for (int kind = 0; kind < GAP_KINDS; kind++)
+		team->gaps[kind] += outcome->gaps[kind];
+	team->left_out |= outcome->left_out;
+	team->insns += outcome->insns;
+	team->translated += outcome->translated;
+	team->corrections += outcome->corrections;
+	label_list_add(&team->labels, outcome->patches, outcome->patch_count);
+	free(outcome);
 }
 
 static void drop_first(struct lane *lane)
@@ -89,7 +89,13 @@ static struct chunk *take_chunk(struct team *team)
 /* The last one is taken first again: it is still in the cache. One that had to grow is not kept. */
 static void give_back(struct team *team, struct chunk *chunk)
 {
+	struct outcome *outcome;
+
 	team->text_bytes -= chunk->text.room;
+	while ((outcome = chunk->outcomes)) {
+		chunk->outcomes = outcome->next;
+		add_up(team, outcome);
+	}
 	if (chunk->text.room > 2 * chunk_room(team->chunk_bytes)) {
 		chunk_free(chunk);
 		return;
@@ -98,6 +104,17 @@ static void give_back(struct team *team, struct chunk *chunk)
 	chunk->runs.count = 0;
 	chunk->next = team->chunks.first;
 	team->chunks.first = chunk;
+}
+
+/* What came of a segment whose lines are handed over counts when they are written. */
+static void settle(struct team *team, struct chunk *last, struct outcome *outcome)
+{
+	if (!last) {
+		add_up(team, outcome);
+		return;
+	}
+	outcome->next = last->outcomes;
+	last->outcomes = outcome;
 }
 
 /* Give the chunks of a lane that are done to the timeline, and drop the jobs that have ended. */
@@ -111,6 +128,7 @@ static void hand_over(struct team *team, struct lane *lane)
 		chunk_list_join(&to->chunks, &job->chunks);
 		if (job->state != JOB_ENDED)
 			break;
+		settle(team, to->chunks.first ? to->chunks.last : NULL, take_ptr(job->outcome));
 		drop_first(lane);
 	}
 	to->ended = lane->walked && !lane->first;
@@ -283,6 +301,7 @@ static void run_on(struct team *team, struct lane *lane, struct job *job, struct
 	release_trace(team, lane);
 	pthread_mutex_unlock(&team->lock);
 	r = job_run(job, worker, &lane->where, chunk);
+	job->outcome = r ? job_outcome(job) : NULL;
 	pthread_mutex_lock(&team->lock);
 	team->text_bytes += chunk->text.room - room;
 	if (chunk->text.failed)
@@ -292,8 +311,8 @@ static void run_on(struct team *team, struct lane *lane, struct job *job, struct
 	else
 		give_back(team, chunk);
 	job->state = r ? JOB_ENDED : JOB_WAITING;
-	if (r)
-		add_up(team, job);
+	if (r && !job->outcome)
+		team->out_of_memory = team->stop = true;
 }
 
 /* A thread's code, of which all together must fit in memory. */

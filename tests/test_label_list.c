@@ -50,14 +50,14 @@ static void each_site_counts_once(void **state)
 	patch(f, host, 20);
 	patch(f, guest, 20);
 	patch(f, host, 30);
-	label_list_add(&f->list, &f->patches);
+	label_list_add(&f->list, f->patches.items, f->patches.count);
 	assert_int_equal(f->list.count, 3);
-	label_list_add(&f->list, &f->patches);
+	label_list_add(&f->list, f->patches.items, f->patches.count);
 	assert_int_equal(f->list.count, 3);
 	assert_ptr_equal(f->list.items[2].machine, guest);
 	assert_int_equal(f->list.items[2].ip, 20);
 	patch(f, guest, 10);
-	label_list_add(&f->list, &f->patches);
+	label_list_add(&f->list, f->patches.items, f->patches.count);
 	assert_int_equal(f->list.count, 4);
 }
 
@@ -67,11 +67,11 @@ static void the_lowest_address_is_that_of_all(void **state)
 
 	assert_int_equal(label_list_lowest(&f->list), 0);
 	patch(f, f->machines.host, 30);
-	label_list_add(&f->list, &f->patches);
+	label_list_add(&f->list, f->patches.items, f->patches.count);
 	assert_int_equal(label_list_lowest(&f->list), 30);
 	patch(f, f->machines.guests[0], 10);
 	patch(f, f->machines.host, 20);
-	label_list_add(&f->list, &f->patches);
+	label_list_add(&f->list, f->patches.items, f->patches.count);
 	assert_int_equal(label_list_lowest(&f->list), 10);
 }
 
@@ -82,7 +82,7 @@ static void what_does_not_fit_is_not_counted(void **state)
 	for (uint64_t site = 1; site <= LABEL_LIST_MAX + 10;) {
 		for (f->patches.count = 0; f->patches.count < FLOW_PATCHES - 1; site++)
 			patch(f, f->machines.host, site);
-		label_list_add(&f->list, &f->patches);
+		label_list_add(&f->list, f->patches.items, f->patches.count);
 	}
 	assert_int_equal(f->list.count, LABEL_LIST_MAX);
 	assert_int_equal(f->list.items[LABEL_LIST_MAX - 1].ip, LABEL_LIST_MAX);
@@ -106,10 +106,10 @@ static void a_group_counts_with_its_labels(void **state)
 	f->patches.items[f->patches.count++] =
 		(struct flow_patch){ .machine = f->machines.host,
 				     .group = { &table, 1, PROBE_PERF, true } };
-	label_list_add(&f->list, &f->patches);
+	label_list_add(&f->list, f->patches.items, f->patches.count);
 	assert_int_equal(f->list.count, 2);
 	assert_int_equal(label_list_lowest(&f->list), 20);
-	label_list_add(&f->list, &f->patches);
+	label_list_add(&f->list, f->patches.items, f->patches.count);
 	assert_int_equal(f->list.count, 2);
 }
 

@@ -420,6 +420,25 @@ static void a_limit_of_lines_cuts_the_same_text(void **state)
 	free(whole);
 }
 
+/* Each line is an instruction; what is decoded ahead differs from run to run. */
+static void only_segments_that_were_written_count(void **state)
+{
+	struct fixture *fixture = *state;
+	struct team_result one, many;
+
+	fixture->print.segment_bytes = 1;
+	for (uint64_t lines = 10; lines < 100000; lines *= 10) {
+		free(print(fixture, 1, lines, &one));
+		assert_true(one.insns <= lines && (lines < 10000 || one.insns));
+		for (unsigned i = 0; i < 12; i++) {
+			free(print(fixture, 2 + i % 3 * 3, lines, &many));
+			assert_int_equal(many.insns, one.insns);
+			assert_int_equal(many.corrections, one.corrections);
+			assert_memory_equal(many.gaps, one.gaps, sizeof(one.gaps));
+		}
+	}
+}
+
 static void nothing_more_is_written_where_nobody_reads(void **state)
 {
 	struct fixture *fixture = *state;
@@ -501,6 +520,7 @@ int main(void)
 		TEST(text_that_was_written_takes_no_memory),
 		TEST(every_instruction_has_its_line_and_times_rise),
 		TEST(a_limit_of_lines_cuts_the_same_text),
+		TEST(only_segments_that_were_written_count),
 		TEST(nothing_more_is_written_where_nobody_reads),
 		TEST(unwanted_cpus_have_no_lane),
 		TEST(without_lanes_there_may_be_records),
