@@ -52,6 +52,10 @@ static const struct {
 	{ "brstack", FIELD_BRSTACK },
 };
 
+const char fields_words[] = "comm tid pid cpu time event period ip sym symoff dso addr flags insn "
+			    "insnlen ipc machine_pid vcpu synth vmcs nr callindent disasm trace "
+			    "brstack";
+
 /* What the words so far have made of the fields. */
 struct change {
 	bool any, list; /* a word was there; it had neither + nor - */
@@ -100,24 +104,22 @@ static bool is_of_perf(const char *word)
 
 static int refuse_field(const char *text, size_t length, struct ptvm_error *error)
 {
-	char word[32], known[256] = "";
+	char word[32];
 	struct spelling spelling = { .word = word };
-	size_t used = 0;
 
 	(void)snprintf(word, sizeof(word), "%.*s", (int)length, text);
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && used < sizeof(known); i++) {
-		used += (size_t)snprintf(known + used, sizeof(known) - used, " %s", names[i].name);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		spelling_try(&spelling, names[i].name);
-	}
 	if (is_of_perf(word))
 		return ptvm_fail(error, PTVM_BAD_USAGE,
-				 "-F: perf's field '%s' is not here: there are%s", word, known);
+				 "-F: perf's field '%s' is not here: there are %s", word,
+				 fields_words);
 	if (spelling.nearest)
 		return ptvm_fail(error, PTVM_BAD_USAGE,
 				 "-F: no field is called '%.*s', did you mean '%s'?", (int)length,
 				 text, spelling.nearest);
-	return ptvm_fail(error, PTVM_BAD_USAGE, "-F: no field is called '%.*s': there are%s",
-			 (int)length, text, known);
+	return ptvm_fail(error, PTVM_BAD_USAGE, "-F: no field is called '%.*s': there are %s",
+			 (int)length, text, fields_words);
 }
 
 static int read_word(struct change *change, const char *word, size_t length,

@@ -46,6 +46,9 @@ enum event_kind {
 	EVENT_KINDS,
 };
 
+/** The names of all fields, with blanks between. */
+extern const char fields_words[];
+
 /**
  * Parse the argument of -F: a list replaces `fields`, with + and - it changes them. A leading
  * `hw:`, `sw:`, `trace:`, `raw:`, `break:` or `synth:` says which kind of events it is for (the

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decode/base/options.h"
+#include "decode/fields.h"
 #include "decode/script.h"
 
 /* The table, in the order of --help; zeroes behind the last row end it. */
@@ -132,7 +133,7 @@ static void add_events(struct option_table *table, struct script_args *args)
 		{ 0, NULL, OPT_HEADING, NULL, NULL, "What to print" },
 		{ 0, "insn-trace", OPT_CALL, args, "raw",
 		  "every instruction, disassembled, or as bytes", .missing = "disasm",
-		  .call = take_insn_trace },
+		  .call = take_insn_trace, .values = "raw" },
 		{ 0, "xed", OPT_CALL, args, NULL, "disassemble what -F insn would show as bytes",
 		  .call = take_xed },
 		{ 0, "call-trace", OPT_CALL, args, NULL, "every call, indented",
@@ -148,7 +149,7 @@ static void add_events(struct option_table *table, struct script_args *args)
 		{ 0, "no-itrace", OPT_FLAG, &args->no_itrace, NULL,
 		  "nothing of the trace: other events only" },
 		{ 'F', "fields", OPT_CALL, args, "LIST", "fields of a line; +F and -F change them",
-		  .call = take_fields },
+		  .call = take_fields, .values = fields_words },
 	};
 
 	ADD_ROWS(table, rows);

@@ -31,7 +31,8 @@ static int parse_options(struct guest_args *args, int argc, char **argv, struct 
 		  "the guest by its process: QEMU, Firecracker, cloud-hypervisor, crosvm" },
 		{ 0, "via", OPT_STRING, &args->via, "WAY[,WAY]...",
 		  "how its files are read: agent (the default), ssh=[USER@]HOST, mount=DIR or "
-		  "memory" },
+		  "memory",
+		  .values = "agent ssh= mount= memory" },
 		{ 'c', "connect", OPT_STRING, &args->uri, "URI",
 		  "libvirt to talk to (default: $LIBVIRT_DEFAULT_URI, then qemu:///system)" },
 		{ 'o', "output", OPT_STRING, &args->output, "DIR",

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -42,6 +43,17 @@ static void every_field_has_its_name(void **state)
 			       "insn,insnlen,ipc,machine_pid,vcpu,synth,vmcs,nr,callindent,disasm,"
 			       "trace,brstack"),
 			 (FIELD_BRSTACK << 1) - 1);
+}
+
+static void words_are_the_names_of_all(void **state)
+{
+	char list[512];
+
+	assert_true(sizeof(list) > strlen(fields_words));
+	strcpy(list, fields_words);
+	for (char *blank = list; (blank = strchr(blank, ' '));)
+		*blank = ',';
+	assert_int_equal(parse(list), (FIELD_BRSTACK << 1) - 1);
 }
 
 static void a_list_replaces_the_fields(void **state)
@@ -138,6 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_has_its_name),
+		cmocka_unit_test(words_are_the_names_of_all),
 		cmocka_unit_test(a_list_replaces_the_fields),
 		cmocka_unit_test(signs_change_the_fields),
 		cmocka_unit_test(a_list_does_not_mix_with_signs),

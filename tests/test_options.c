@@ -52,7 +52,8 @@ static void parse(struct run *run, const char *line, bool takes_command)
 		{ 0, "insn-trace", OPT_STRING, &arg->insns, "raw", "print instructions",
 		  .missing = "disasm" },
 		{ 'C', "cpu", OPT_U64, &arg->cpu, "N", "only this CPU" },
-		{ 'F', "fields", OPT_CALL, arg, "LIST", "fields to print", .call = on_fields },
+		{ 'F', "fields", OPT_CALL, arg, "LIST", "fields to print", .call = on_fields,
+		  .values = "ip sym" },
 		{ 0, "pager", OPT_FLAG, &arg->pager, NULL, "use a pager", OPTION_NO },
 		{ 'n', "ns", OPT_FLAG, &arg->ns, NULL, "print nanoseconds" },
 		{ 'q', NULL, OPT_FLAG, &arg->quiet, NULL, "say less" },
@@ -236,9 +237,10 @@ static void completion_gets_every_word(void **state)
 
 	parse(&run, "--complete", false);
 	assert_int_equal(run.result, -PTVM_END);
-	assert_string_equal(run.output, "--input=\tFILE\n--insn-trace\traw\n--cpu=\tN\n"
-					"--fields=\tLIST\n--pager\t\n--no-pager\t\n--ns\t\n"
-					"--help\t\n");
+	assert_string_equal(run.output, "--input=\tFILE\t-i\t\n--insn-trace\traw\t\t\n"
+					"--cpu=\tN\t-C\t\n--fields=\tLIST\t-F\tip sym\n"
+					"--pager\t\t\t\n--no-pager\t\t\t\n--ns\t\t-n\t\n"
+					"--help\t\t-h\t\n");
 }
 
 int main(void)

@@ -356,11 +356,14 @@ void options_print_words(const struct options *options, FILE *out)
 	for (row = options->rows; row->type != OPT_END; row++) {
 		if (!is_option(row) || row->flags & OPTION_HIDDEN || !row->name)
 			continue;
-		(void)fprintf(out, "--%s%s\t%s\n", row->name,
+		(void)fprintf(out, "--%s%s\t%s\t", row->name,
 			      takes_value(row) && !row->missing ? "=" : "",
 			      row->argument ? row->argument : "");
+		if (row->letter)
+			(void)fprintf(out, "-%c", row->letter);
+		(void)fprintf(out, "\t%s\n", row->values ? row->values : "");
 		if (row->flags & OPTION_NO)
-			(void)fprintf(out, "--no-%s\t\n", row->name);
+			(void)fprintf(out, "--no-%s\t\t\t\n", row->name);
 	}
-	(void)fputs("--help\t\n", out);
+	(void)fputs("--help\t\t-h\t\n", out);
 }

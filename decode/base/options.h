@@ -43,6 +43,8 @@ struct option_row {
 	/* Returns 0 or an error; for -PTVM_BAD_USAGE without a message the parser has one:
 	 * that `argument` is what it takes. */
 	int (*call)(void *context, const char *value, struct ptvm_error *error);
+	const char *values; /* words that an argument may consist of, for completion; NULL: it does
+			     * not know any */
 };
 
 /** An option of another program, which its users may try here. */
@@ -81,6 +83,7 @@ void options_print_help(const struct options *options, FILE *out);
 
 /**
  * Print the options for shell completion, one a line: a word to complete, `=` at its end where it
- * takes an argument, a tab, the argument's name.
+ * takes an argument; the argument's name; the option's letter, `-x`; words for the argument.
+ * Between them are tabs.
  */
 void options_print_words(const struct options *options, FILE *out);

@@ -492,9 +492,20 @@ def test_bash_completes():
     ask = f"""ptvm() {{ "{PTVM}" "$@"; }}; source "{script}"
         COMP_WORDS=(ptvm script --inp); COMP_CWORD=2; _ptvm; echo "${{COMPREPLY[*]}}"
         COMP_WORDS=(ptvm scr); COMP_CWORD=1; _ptvm; echo "${{COMPREPLY[*]}}"
-        COMP_WORDS=(ptvm guest --output = docs/ma); COMP_CWORD=4; _ptvm; echo "${{COMPREPLY[*]}}" """
+        COMP_WORDS=(ptvm guest --output = docs/ma); COMP_CWORD=4; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm script -i docs/ma); COMP_CWORD=3; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm script -F ip,sym); COMP_CWORD=3; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm script -F +insn); COMP_CWORD=3; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm script --insn-trace =); COMP_CWORD=3; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm script --insn-trace --inp); COMP_CWORD=3; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm record --via = m); COMP_CWORD=4; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm record --duration ""); COMP_CWORD=3; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm record -- moun); COMP_CWORD=3; _ptvm; echo "${{COMPREPLY[*]}}" """
     run = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True, cwd=PROJECT)
-    equal(run.stdout, "--input=\nscript\ndocs/man\n")
+    lines = run.stdout.splitlines()
+    assert "mount" in lines.pop().split(), run.stdout
+    equal(lines, ["--input=", "script", "docs/man", "docs/man", "ip,sym ip,symoff", "+insn +insnlen", "raw", "--input=",
+                  "mount= memory", ""])
 
 
 def test_a_closed_pipe_ends_quietly():
