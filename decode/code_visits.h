@@ -28,20 +28,7 @@ void code_visits_init(struct code_visits *visits, const struct patch_inference *
 /** Not to be asked any more; accepts zeroes. */
 void code_visits_free(struct code_visits *visits);
 
-/** A module of which there is no later copy. */
-struct replaced_module {
-	const struct machine *machine;
-	const char *name;  /* as machine_module() has it */
-	uint64_t since_ns; /* from then on it is not to be believed; UINT64_MAX: it is */
-};
-
-struct replaced_module_list {
-	struct replaced_module *items; /* by machine and name */
-	size_t count, room;
-};
-
-/** Before, at or behind another one, by machine and name: < 0, 0, > 0. */
-int replaced_module_compare(const struct replaced_module *a, const struct replaced_module *b);
+struct replaced_module_list;
 
 /**
  * Find out until when modules were what was copied, where no later copy has what came to their

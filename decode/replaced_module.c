@@ -4,8 +4,16 @@
 
 #include "decode/base/search.h"
 #include "decode/base/vec.h"
+#include "decode/code_visits.h"
 #include "decode/flow_patch.h"
 #include "decode/odd_branch.h"
+
+int replaced_module_compare(const struct replaced_module *a, const struct replaced_module *b)
+{
+	return a->machine == b->machine  ? strcmp(a->name, b->name)
+	       : a->machine < b->machine ? -1
+					 : 1;
+}
 
 void module_doubts_init(struct module_doubts *doubts, const struct patch_inference *sources)
 {

@@ -6,9 +6,26 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "decode/code_visits.h"
 #include "decode/flow_mark.h"
+
+/** A module of which there is no later copy. */
+struct replaced_module {
+	const struct machine *machine;
+	const char *name;  /* as machine_module() has it */
+	uint64_t since_ns; /* from then on it is not to be believed; UINT64_MAX: it is */
+};
+
+struct replaced_module_list {
+	struct replaced_module *items; /* by machine and name */
+	size_t count, room;
+};
+
+/** Before, at or behind another one, by machine and name: < 0, 0, > 0. */
+int replaced_module_compare(const struct replaced_module *a, const struct replaced_module *b);
 
 /** What all queues say of modules; they are asked when it is first needed. */
 struct module_doubts {

@@ -9,6 +9,7 @@
 
 #include "decode/base/vec.h"
 #include "decode/machine_parts.h"
+#include "decode/replaced_module.h"
 #include "tests/flow_bench.h"
 
 /* A kernel that jumps into a module, which returns. Its function was at first
