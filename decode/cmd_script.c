@@ -120,7 +120,7 @@ static int check_result(const struct script *script, const struct team_result *r
 
 	if (!result->bytes && (script->args.pt || script->data.have_pt) && !script->args.no_itrace)
 		(void)fprintf(stderr, "ptvm script: %s: no trace in this recording\n", path);
-	if (!result->bytes || result->insns || result->lines || script->nothing_wanted)
+	if (!result->bytes || result->insns || result->lines || script->may_be_empty)
 		return 0;
 	return ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing could be decoded%s", path,
 			 script->args.pt && !script->args.code_file_count

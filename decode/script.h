@@ -1,6 +1,6 @@
 /* A run of `ptvm script`: its options, what it reads, and how it prints. Internal to the verb,
- * whose other parts are script_arguments.c, script_fields.c, script_selection.c and script_dump.c.
- */
+ * whose other parts are script_arguments.c, script_input.c, script_fields.c, script_selection.c and
+ * script_dump.c. */
 #pragma once
 
 #include <stdio.h>
@@ -60,12 +60,19 @@ struct script {
 	char modifier[MODIFIER_SIZE];
 	const struct aux_queue *queues;
 	size_t queue_count;
-	bool lacks_address;  /* sym, symoff or dso were asked for, but not what they would name */
-	bool nothing_wanted; /* the options leave no instruction to decode */
+	bool lacks_address; /* sym, symoff or dso were asked for, but not what they would name */
+	bool may_be_empty;  /* the options may leave nothing to decode: then that is no failure */
 };
 
 /** Parse the verb's arguments. Returns as options_parse(). */
 int script_parse(struct script_args *args, int argc, char **argv, struct ptvm_error *error);
+
+/** Refuse options that would have no effect, as they are for a recording only or for a raw trace
+ * only. Returns 0 or -PTVM_BAD_USAGE. */
+int script_check_input(const struct script_args *args, struct ptvm_error *error);
+
+/** Open the recording or the raw trace, and load its code. Returns as script_open(). */
+int script_open_input(struct script *script, struct ptvm_error *error);
 
 /** Settle the fields of all kinds of lines; the recording is open, and how to print mostly settled.
  * Returns 0 or -PTVM_BAD_USAGE. */

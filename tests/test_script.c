@@ -258,7 +258,7 @@ static void selections_go_to_the_printer(void **state)
 	assert_int_equal(print->vmcs.items[0].from, 5);
 	assert_string_equal(print->comms, "qemu");
 	assert_true(print->guest_only && !print->host_only);
-	assert_true(f->script.nothing_wanted);
+	assert_true(f->script.may_be_empty);
 }
 
 static void a_raw_trace_is_what_its_options_say(void **state)
@@ -646,7 +646,7 @@ static void percentages_are_of_the_time_of_the_trace(void **state)
 	open_good(f);
 	assert_int_equal(f->script.print.times.items[0].from, 2000);
 	assert_int_equal(f->script.print.times.items[0].to, 3000);
-	assert_true(f->script.nothing_wanted);
+	assert_true(f->script.may_be_empty);
 	close_script(f);
 	use_raw(f);
 	f->script.args.times = "50%-100%";
