@@ -99,6 +99,36 @@ static void print_pmu_mappings(const struct perf_data *data, FILE *out)
 	(void)fputs(count ? "\n" : "# pmu mappings: not available\n", out);
 }
 
+/* Events from a leader on, as {leader,member}, behind the group's name if it has one. */
+static void print_group(const struct perf_data *data, struct byte_reader *payload, FILE *out)
+{
+	const char *name;
+	size_t length = take_string(payload, &name);
+	uint64_t leader = byte_reader_number(payload, 4), members = byte_reader_number(payload, 4);
+	const char *before = "{";
+
+	if (members < 2 || leader + members > data->events.count)
+		return;
+	(void)fputs("# group: ", out);
+	if (length != strlen("{anon_group}") || memcmp(name, "{anon_group}", length))
+		printable_write(name, length, out);
+	for (uint64_t i = leader; i < leader + members; i++) {
+		(void)fputs(before, out);
+		printable_puts(data->events.items[i].name, out);
+		before = ",";
+	}
+	(void)fputs("}\n", out);
+}
+
+static void print_groups(const struct perf_data *data, FILE *out)
+{
+	struct byte_reader payload = payload_of(data, PERF_FEATURE_GROUP_DESC);
+	uint64_t count = byte_reader_number(&payload, 4);
+
+	for (uint64_t i = 0; i < count && payload.left.size; i++)
+		print_group(data, &payload, out);
+}
+
 static void print_auxtrace(const struct perf_data *data, FILE *out)
 {
 	(void)fputs("# contains AUX area data (e.g. instruction trace)\n", out);
@@ -250,7 +280,7 @@ static const struct {
 	[PERF_FEATURE_NUMA_TOPOLOGY] = { "NUMA_TOPOLOGY", NULL, true },
 	[PERF_FEATURE_BRANCH_STACK] = { "BRANCH_STACK", print_branch_stack, false },
 	[PERF_FEATURE_PMU_MAPPINGS] = { "PMU_MAPPINGS", print_pmu_mappings, false },
-	[PERF_FEATURE_GROUP_DESC] = { "GROUP_DESC", NULL, false },
+	[PERF_FEATURE_GROUP_DESC] = { "GROUP_DESC", print_groups, false },
 	[PERF_FEATURE_AUXTRACE] = { "AUXTRACE", print_auxtrace, false },
 	[PERF_FEATURE_STAT] = { "STAT", print_stat, false },
 	[PERF_FEATURE_CACHE] = { "CACHE", NULL, true },

@@ -237,10 +237,10 @@ static void marks_say_what_is_contained(void **state)
 static void of_what_says_nothing_of_the_trace_the_long_is_named(void **state)
 {
 	static const unsigned features[] = {
-		PERF_FEATURE_TRACING_DATA,  PERF_FEATURE_BUILD_ID,        PERF_FEATURE_CPU_TOPOLOGY,
-		PERF_FEATURE_NUMA_TOPOLOGY, PERF_FEATURE_GROUP_DESC,      PERF_FEATURE_CACHE,
-		PERF_FEATURE_MEM_TOPOLOGY,  PERF_FEATURE_BPF_PROG_INFO,   PERF_FEATURE_BPF_BTF,
-		PERF_FEATURE_CLOCK_DATA,    PERF_FEATURE_HYBRID_TOPOLOGY,
+		PERF_FEATURE_TRACING_DATA,    PERF_FEATURE_BUILD_ID, PERF_FEATURE_CPU_TOPOLOGY,
+		PERF_FEATURE_NUMA_TOPOLOGY,   PERF_FEATURE_CACHE,    PERF_FEATURE_MEM_TOPOLOGY,
+		PERF_FEATURE_BPF_PROG_INFO,   PERF_FEATURE_BPF_BTF,  PERF_FEATURE_CLOCK_DATA,
+		PERF_FEATURE_HYBRID_TOPOLOGY,
 	};
 	struct bench *bench = *state;
 
@@ -280,6 +280,33 @@ static void pmus_end_where_their_payload_does(void **state)
 	assert_lines(bench, "# pmu mappings: intel_pt = 8,  = 1\n");
 	take_part(bench, PERF_FEATURE_PMU_MAPPINGS, 0);
 	assert_lines(bench, "# pmu mappings: not available\n");
+}
+
+static void put_group(struct bench *bench, const char *name, uint32_t leader, uint32_t members)
+{
+	put_string(bench, name, 16);
+	put_u32(bench, leader);
+	put_u32(bench, members);
+}
+
+static void groups_are_their_events(void **state)
+{
+	struct perf_event events[] = { { .name = "a" }, { .name = "b\033" }, { .name = "c" } };
+	struct bench *bench = *state;
+
+	bench->data.events.items = events;
+	bench->data.events.count = 3;
+	put_u32(bench, 6);
+	put_group(bench, "{anon_group}", 0, 2);
+	put_group(bench, "mine", 1, 2);
+	put_group(bench, "alone", 2, 1);
+	put_group(bench, "too many", 1, 3);
+	put_group(bench, "behind", UINT32_MAX, 2);
+	put_group(bench, "{anon}", 0, 3);
+	take(bench, PERF_FEATURE_GROUP_DESC);
+	assert_lines(bench, "# group: {a,b?}\n# group: mine{b?,c}\n# group: {anon}{a,b?,c}\n");
+	take_part(bench, PERF_FEATURE_GROUP_DESC, bench->size - 1);
+	assert_lines(bench, "# group: {a,b?}\n# group: mine{b?,c}\n");
 }
 
 static void single_numbers_are_read_from_payloads(void **state)
@@ -380,6 +407,7 @@ int main(void)
 		WITH_FIXTURE(of_what_says_nothing_of_the_trace_the_long_is_named),
 		WITH_FIXTURE(pmus_have_numbers),
 		WITH_FIXTURE(pmus_end_where_their_payload_does),
+		WITH_FIXTURE(groups_are_their_events),
 		WITH_FIXTURE(single_numbers_are_read_from_payloads),
 		WITH_FIXTURE(the_compression_has_a_name_level_and_ratio),
 		WITH_FIXTURE(capabilities_are_pairs),
