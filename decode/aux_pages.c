@@ -9,18 +9,31 @@
  * of `part` came some before it. */
 enum { AROUND = 64 << 10 };
 
+static bool is_in(const struct bytes *mapping, const uint8_t *p)
+{
+	return p >= mapping->data && p < mapping->data + mapping->size;
+}
+
 void aux_pages_release(const struct bytes *mapping, struct bytes part)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)mapping->data;
 	uintptr_t from = (uintptr_t)part.data & ~(uintptr_t)(AROUND - 1);
 	uintptr_t to = ((uintptr_t)part.data + part.size) & ~(page - 1);
 
-	if (!mapping->size || part.data < mapping->data ||
-	    part.data >= mapping->data + mapping->size)
+	if (!is_in(mapping, part.data))
 		return;
 	from = from > first ? from : first;
 	if (from < to)
 		(void)madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+/* Where the pages end that came with those before `end`, which nobody goes on from. */
+static const uint8_t *end_around(const struct bytes *mapping, const uint8_t *end)
+{
+	size_t more = (AROUND - (uintptr_t)end % AROUND) % AROUND;
+	size_t left = (size_t)(mapping->data + mapping->size - end);
+
+	return end + (more < left ? more : left);
 }
 
 void aux_pages_release_trace(const struct bytes *mapping, const struct aux_queue *queue,
@@ -31,13 +44,15 @@ void aux_pages_release_trace(const struct bytes *mapping, const struct aux_queue
 
 	for (; mapping->size && span && span < end && span->position < to; span++) {
 		uint64_t skip = from > span->position ? from - span->position : 0;
-		uint64_t size = to - span->position;
+		const uint8_t *start = span->data + skip, *last = span->data + span->size;
 
-		if (size > span->size)
-			size = span->size;
-		if (skip < size)
-			aux_pages_release(mapping,
-					  (struct bytes){ span->data + skip, size - skip });
+		if (skip >= span->size || !is_in(mapping, start))
+			continue;
+		if (to - span->position < span->size)
+			last = span->data + (to - span->position);
+		else
+			last = end_around(mapping, last);
+		aux_pages_release(mapping, (struct bytes){ start, (size_t)(last - start) });
 	}
 }
 
@@ -78,7 +93,7 @@ void page_trail_step(struct page_trail *trail, const uint8_t *p)
 		return;
 	if (!trail->from)
 		trail->from = mapping->data;
-	if (p < trail->from || p >= mapping->data + mapping->size || p - trail->from < AT_ONCE)
+	if (p < trail->from || !is_in(mapping, p) || p - trail->from < AT_ONCE)
 		return;
 	aux_pages_release(mapping, (struct bytes){ trail->from, (size_t)(p - trail->from) });
 	trail->from = p;

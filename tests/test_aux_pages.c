@@ -79,6 +79,27 @@ static void a_stretch_of_a_queue_is_in_several_spans(void **state)
 	(void)munmap((void *)file.data, file.size);
 }
 
+/* The kernel mapped them, too, and the next span may be far away. */
+static void behind_a_span_go_the_pages_around_its_end(void **state)
+{
+	struct bytes file = map_file();
+	size_t start = 2 * BLOCK - ((uintptr_t)file.data & (BLOCK - 1));
+	struct aux_span spans[] = {
+		{ .data = file.data + start, .size = 100, .position = 0 },
+		{ .data = file.data + SIZE - 100, .size = 100, .position = 100 },
+	};
+	struct aux_queue queue = { .spans = spans, .count = 2, .size = 200 };
+
+	aux_pages_release_trace(&file, &queue, 0, 99);
+	assert_int_equal(file.data[start + BLOCK - 1], 2);
+	aux_pages_release_trace(&file, &queue, 0, 200);
+	assert_int_equal(file.data[start], 1);
+	assert_int_equal(file.data[start + BLOCK - 1], 1);
+	assert_int_equal(file.data[start + BLOCK], 2);
+	assert_int_equal(file.data[SIZE - 1], 1);
+	(void)munmap((void *)file.data, file.size);
+}
+
 static void a_walk_keeps_no_more_than_a_megabyte_behind_it(void **state)
 {
 	struct bytes file = map_file();
@@ -134,6 +155,7 @@ int main(void)
 		cmocka_unit_test(all_pages_that_are_done_with_go),
 		cmocka_unit_test(memory_outside_of_the_mapping_is_left_alone),
 		cmocka_unit_test(a_stretch_of_a_queue_is_in_several_spans),
+		cmocka_unit_test(behind_a_span_go_the_pages_around_its_end),
 		cmocka_unit_test(a_walk_keeps_no_more_than_a_megabyte_behind_it),
 		cmocka_unit_test(a_trail_leaves_nothing_far_behind),
 		cmocka_unit_test(a_trail_passes_over_what_is_elsewhere),
