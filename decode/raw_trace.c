@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/mapped_file.h"
+#include "decode/perf_header.h"
 
 static bool parse_number(const char **p, uint64_t *ret)
 {
@@ -59,6 +60,9 @@ int raw_trace_open(const struct file_range *range, struct raw_trace *ret, struct
 
 	if (r)
 		return r;
+	if (!perf_header_check(ret->file, range->path, NULL) && !range->from)
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "%s: a recording, which -i reads, not a raw trace", range->path);
 	to = range->to && range->to < ret->file.size ? range->to : ret->file.size;
 	if (range->from >= to)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no trace in bytes %#llx to %#llx",

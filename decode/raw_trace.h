@@ -29,7 +29,10 @@ struct file_range {
 int file_range_parse(const char *text, bool with_address, struct file_range *ret,
 		     struct ptvm_error *error);
 
-/** Map the trace; raw_trace_close() in any case. Returns 0, -PTVM_SYSTEM or -PTVM_BAD_INPUT. */
+/**
+ * Map the trace; raw_trace_close() in any case. Returns 0, -PTVM_SYSTEM, or -PTVM_BAD_INPUT:
+ * nothing is in the range, or all of the file is a recording.
+ */
 int raw_trace_open(const struct file_range *range, struct raw_trace *ret, struct ptvm_error *error);
 
 /** Unmap; accepts zeroes. */

@@ -123,6 +123,25 @@ static void a_range_without_bytes_is_refused(void **state)
 	}
 }
 
+/* But a part of one may be its trace. */
+static void a_recording_is_no_raw_trace(void **state)
+{
+	_cleanup_close_ int fd = memfd_create("recording", MFD_CLOEXEC);
+	struct file_range range = { .from = 0 };
+	struct raw_trace trace = { .queue = { 0 } };
+	struct ptvm_error error = { 0 };
+
+	assert_int_equal(write(fd, "PERFILE2\x68\0\0\0\0\0\0\0more", 20), 20);
+	(void)snprintf(range.path, sizeof(range.path), "/proc/self/fd/%d", fd);
+	assert_int_equal(raw_trace_open(&range, &trace, &error), -PTVM_BAD_INPUT);
+	assert_non_null(strstr(error.message, ": a recording, which -i reads, not a raw trace"));
+	raw_trace_close(&trace);
+	range.from = 16;
+	assert_int_equal(raw_trace_open(&range, &trace, &error), 0);
+	assert_int_equal(trace.queue.size, 4);
+	raw_trace_close(&trace);
+}
+
 static void a_missing_file_is_named(void **state)
 {
 	const struct file_range range = { .path = "/nonexistent/trace" };
@@ -158,6 +177,7 @@ int main(void)
 		cmocka_unit_test(a_name_that_is_too_long_is_refused),
 		cmocka_unit_test(a_range_of_the_file_is_the_queue),
 		cmocka_unit_test(a_range_without_bytes_is_refused),
+		cmocka_unit_test(a_recording_is_no_raw_trace),
 		cmocka_unit_test(a_missing_file_is_named),
 		cmocka_unit_test(a_cpu_is_family_model_and_stepping),
 	};
