@@ -95,10 +95,8 @@ int offsets_recorded_parse(struct bytes text, struct offsets_recorded *ret,
 		return ptvm_fail(error, PTVM_BAD_INPUT, "more than %d MiB",
 				 OFFSETS_RECORDED_BYTES >> 20);
 	root = json_loadb(start, text.size, 0, &where);
-	if (!root) {
-		printable(where.text, strlen(where.text)); /* has a piece of the file */
+	if (!root)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "line %d: %s", where.line, where.text);
-	}
 	machines = json_object_get(root, "machines");
 	for (size_t i = 0; i < json_array_size(machines) && !r; i++)
 		r = read_machine(json_array_get(machines, i), ret);

@@ -51,12 +51,26 @@ static void lack_of_memory_needs_no_story(void **state)
 	assert_string_equal(ptvm_error_text(&none), "out of memory");
 }
 
+/* A guest's agent words what libvirt says went wrong. */
+static void what_it_quotes_does_nothing_to_a_terminal(void **state)
+{
+	struct ptvm_error error = { 0 };
+
+	(void)ptvm_fail(&error, PTVM_SYSTEM, "agent: %s", "\033]0;x\007\n\302\233m \303\251");
+	assert_string_equal(error.message, "agent: ?]0;x????m \303\251");
+	error = (struct ptvm_error){ 0 };
+	errno = ENOENT;
+	(void)ptvm_fail_errno(&error, "%s", "a\rb");
+	assert_string_equal(error.message, "a?b: No such file or directory");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_story_is_kept),
 		cmocka_unit_test(a_system_call_tells_its_errno),
 		cmocka_unit_test(what_another_call_told_is_handed_on),
+		cmocka_unit_test(what_it_quotes_does_nothing_to_a_terminal),
 		cmocka_unit_test(lack_of_memory_needs_no_story),
 	};
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decode/base/printable.h"
+
 __attribute__((format(printf, 4, 0))) static void
 tell(struct ptvm_error *error, enum ptvm_err code, int sys_errno, const char *format, va_list args)
 {
@@ -19,6 +21,8 @@ tell(struct ptvm_error *error, enum ptvm_err code, int sys_errno, const char *fo
 	if (sys_errno)
 		(void)snprintf(error->message + used, sizeof(error->message) - used, ": %s",
 			       strerror(sys_errno));
+	/* Parts come from files, and from guests. */
+	printable(error->message, strlen(error->message));
 }
 
 int ptvm_fail(struct ptvm_error *error, enum ptvm_err code, const char *format, ...)

@@ -21,8 +21,8 @@ enum ptvm_err {
 /** Why a call failed; owned by the caller, zeroed before use. */
 struct ptvm_error {
 	enum ptvm_err code;
-	int sys_errno; /* of a PTVM_SYSTEM error, otherwise 0 */
-	char message[512];
+	int sys_errno;     /* of a PTVM_SYSTEM error, otherwise 0 */
+	char message[512]; /* printable, whatever it quotes */
 };
 
 /**
