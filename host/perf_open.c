@@ -137,8 +137,10 @@ static const char *kind_text(enum perf_kind kind)
 static const char *reason(int sys_errno, enum perf_kind kind)
 {
 	switch (sys_errno) {
-	case EACCES:
-	case EPERM: return "not permitted: run as root, or lower kernel.perf_event_paranoid";
+	case EACCES: return "not permitted: run as root, or lower kernel.perf_event_paranoid";
+	case EPERM:
+		return "not permitted: run as root; lockdown=confidentiality, or a container, "
+		       "keeps it from root, too";
 	case EBUSY: return "Intel PT is in use by another tracer, or by KVM in mode host-guest";
 	case EINVAL:
 		return kind == PERF_TRACE
