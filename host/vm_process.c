@@ -175,15 +175,26 @@ int vm_process_read(const struct roots *roots, pid_t pid, struct vm_process *ret
 	return 0;
 }
 
-/* Many programs have an option -name, so that what it is of must be seen to run a machine. */
-static bool is_called(const struct roots *roots, struct vm_process *vm, const char *name)
+static bool has_name(const struct vm_process *vm, const char *name)
 {
-	const bool is_named = vm->name[0] && !strcmp(vm->name, name);
-	const bool is_it = vm->uuid[0] && !strcasecmp(vm->uuid, name);
+	return vm->name[0] && !strcmp(vm->name, name);
+}
 
-	if (is_named || is_it)
-		look_closer(roots, vm);
-	return is_it || (is_named && vm->accelerator != VM_ACCELERATOR_UNKNOWN);
+static bool has_uuid(const struct vm_process *vm, const char *uuid)
+{
+	return vm->uuid[0] && !strcasecmp(vm->uuid, uuid);
+}
+
+/* Anybody can start a process with any command line, and many programs have an option -name: how
+ * sure is it that this one runs the machine? 0: it does not. */
+static unsigned sureness(const struct roots *roots, struct vm_process *vm, const char *name)
+{
+	if (!has_name(vm, name) && !has_uuid(vm, name))
+		return 0;
+	look_closer(roots, vm);
+	if (vm->vcpu_fds)
+		return 2;
+	return has_uuid(vm, name) || vm->accelerator != VM_ACCELERATOR_UNKNOWN;
 }
 
 int vm_process_find(const struct roots *roots, const char *name, struct vm_process *ret,
@@ -191,23 +202,27 @@ int vm_process_find(const struct roots *roots, const char *name, struct vm_proce
 {
 	_cleanup_numbered_ struct numbered_files processes = numbered_files_open(roots->proc, "");
 	struct vm_process vm;
-	bool found = false;
-	pid_t pid;
+	unsigned sure, surest = 0;
+	pid_t pid, rival = 0;
 
 	memset(ret, 0, sizeof(*ret));
 	if (!processes.directory)
 		return ptvm_fail_errno(error, "%s", roots->proc);
 	while (numbered_files_next(&processes, &pid)) {
-		if (look(roots, pid, &vm) || !is_called(roots, &vm, name))
-			continue;
-		if (found)
-			return ptvm_fail(error, PTVM_INCONSISTENT,
-					 "processes %d and %d both run a machine called '%s'",
-					 ret->pid, vm.pid, name);
-		*ret = vm;
-		found = true;
+		sure = look(roots, pid, &vm) ? 0 : sureness(roots, &vm, name);
+		if (sure > surest) {
+			*ret = vm;
+			surest = sure;
+			rival = 0;
+		} else if (sure && sure == surest) {
+			rival = pid;
+		}
 	}
-	return found ? 0
-		     : ptvm_fail(error, PTVM_NOT_FOUND, "no process runs a machine called '%s'",
-				 name);
+	if (rival)
+		return ptvm_fail(error, PTVM_INCONSISTENT,
+				 "processes %d and %d both run a machine called '%s'", ret->pid,
+				 rival, name);
+	return surest ? 0
+		      : ptvm_fail(error, PTVM_NOT_FOUND, "no process runs a machine called '%s'",
+				  name);
 }

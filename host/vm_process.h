@@ -40,9 +40,10 @@ int vm_process_read(const struct roots *roots, pid_t pid, struct vm_process *ret
 		    struct ptvm_error *error);
 
 /**
- * Find the process of a QEMU by the -name or -uuid on its command line. By its name only what is
- * seen to run a machine, since other programs have such an option, too. Returns 0, -PTVM_NOT_FOUND,
- * or -PTVM_INCONSISTENT: several have this name.
+ * Find the process of a QEMU by the -name or -uuid on its command line. Others may have that on
+ * theirs: by its name it must look like a machine's, and one that is seen to have vCPUs of KVM goes
+ * before all that are not. Returns 0, -PTVM_NOT_FOUND, or -PTVM_INCONSISTENT: several have this
+ * name.
  */
 int vm_process_find(const struct roots *roots, const char *name, struct vm_process *ret,
 		    struct ptvm_error *error);

@@ -105,6 +105,25 @@ static void a_name_that_two_have_is_refused(void **state)
 	assert_int_equal(vm_process_find(&tree->roots, "same", &vm, NULL), -PTVM_INCONSISTENT);
 }
 
+/* Whoever may start a process may give it such a command line. */
+static void one_that_has_vcpus_goes_before_those_that_say_so(void **state)
+{
+	const struct fake_tree *tree = *state;
+	struct vm_process vm;
+
+	QEMU(tree, 1, "-name\0same\0-accel\0kvm\0-uuid\0u");
+	QEMU(tree, 3, "-name\0same\0-accel\0kvm\0-uuid\0u");
+	QEMU(tree, 4, "-name\0same\0-accel\0kvm\0-uuid\0u");
+	assert_int_equal(vm_process_find(&tree->roots, "same", &vm, NULL), -PTVM_INCONSISTENT);
+	fake_tree_link(tree, "anon_inode:kvm-vcpu:0", "proc/3/fd/10");
+	assert_int_equal(vm_process_find(&tree->roots, "same", &vm, NULL), 0);
+	assert_int_equal(vm.pid, 3);
+	assert_int_equal(vm_process_find(&tree->roots, "u", &vm, NULL), 0);
+	assert_int_equal(vm.pid, 3);
+	fake_tree_link(tree, "anon_inode:kvm-vcpu:0", "proc/4/fd/10");
+	assert_int_equal(vm_process_find(&tree->roots, "same", &vm, NULL), -PTVM_INCONSISTENT);
+}
+
 /* As find(1), or what installs the machine. */
 static void another_programs_option_names_no_machine(void **state)
 {
@@ -223,6 +242,7 @@ int main(void)
 		TEST(a_long_name_is_cut),
 		TEST(machines_are_found_by_name_and_uuid),
 		TEST(a_name_that_two_have_is_refused),
+		TEST(one_that_has_vcpus_goes_before_those_that_say_so),
 		TEST(another_programs_option_names_no_machine),
 		TEST(no_process_has_no_name),
 		TEST(the_command_line_tells_the_accelerator),
