@@ -14,6 +14,7 @@
 
 #include "host/record_options.h"
 #include "host/recording_repair.h"
+#include "tests/command_line.h"
 #include "tests/fake_domain.h"
 #include "tests/fake_machine.h"
 #include "tests/open_files.h"
@@ -57,6 +58,7 @@ static int tear_down(void **state)
 	while (sigtimedwait(&all, NULL, &now) > 0)
 		;
 	(void)signal(SIGPIPE, SIG_DFL);
+	(void)signal(SIGXFSZ, SIG_DFL);
 	record_options_free(&bench.options);
 	fake_machine_deinit(&bench.machine);
 	fake_tree_deinit(&bench.tree);
@@ -66,18 +68,14 @@ static int tear_down(void **state)
 /* By a command line, which ends with NULL. */
 static int record_by(const char *const *words)
 {
-	static char copies[16][200], *argv[16];
-	int argc = 0, r;
+	static struct command_line line;
+	int r;
 
-	for (; words[argc]; argc++) {
-		(void)snprintf(copies[argc], sizeof(copies[argc]), "%s", words[argc]);
-		argv[argc] = copies[argc];
-	}
-	argv[argc] = NULL;
-	assert_int_equal(record_options_parse(argc, argv, &bench.options, NULL), 0);
+	command_line_make(&line, words);
+	assert_int_equal(record_options_parse(line.argc, line.argv, &bench.options, NULL), 0);
 	bench.options.output = bench.output;
 	said_begin(&bench.said);
-	r = record(&bench.tree.roots, &bench.machine.table, &bench.options, argc, argv,
+	r = record(&bench.tree.roots, &bench.machine.table, &bench.options, line.argc, line.argv,
 		   &bench.error);
 	(void)said_end(&bench.said);
 	return r;
@@ -211,6 +209,25 @@ static void the_process_is_prepared(void **state)
 	assert_ptr_equal(action.sa_handler, SIG_IGN);
 }
 
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* By ulimit -f, which ends others with a signal. */
+static void a_file_that_may_not_grow_ends_a_recording_well(void **state)
+{
+	limit_files(30000);
+	assert_int_equal(RECORD("-p", "106"), -PTVM_SYSTEM);
+	limit_files(RLIM_INFINITY);
+	assert_int_equal(bench.error.sys_errno, EFBIG);
+	assert_is_kept();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -220,6 +237,7 @@ int main(void)
 		TEST(the_status_of_the_command_is_that_of_the_recording),
 		TEST(a_fifo_is_listened_to_meanwhile),
 		TEST(a_recording_that_is_full_is_a_good_one),
+		TEST(a_file_that_may_not_grow_ends_a_recording_well),
 		TEST(a_guest_that_is_not_there_leaves_nothing),
 		TEST(a_command_that_is_not_there_leaves_nothing),
 		TEST(a_fifo_that_is_not_there_leaves_nothing),
