@@ -130,6 +130,23 @@ static void tell_of_gone_vcpus(const struct record_loop *loop)
 	}
 }
 
+/* Its events would have to be opened like all others. The ring of a thread needs none. */
+static void tell_of_late_cpus(const struct record_loop *loop)
+{
+	struct recorder *recorder = loop->recorder;
+	char text[100];
+	int cpu;
+
+	if (loop->options->is_per_thread)
+		return;
+	while ((cpu = record_targets_late_cpu(recorder->roots, loop->options,
+					      &recorder->targets)) >= 0) {
+		(void)snprintf(text, sizeof(text),
+			       "CPU %d came online, and what runs on it is not traced", cpu);
+		say(loop, text);
+	}
+}
+
 static void tell_of_pauses(struct record_loop *loop)
 {
 	struct pause pause;
@@ -148,6 +165,7 @@ static int look(struct record_loop *loop, struct ptvm_error *error)
 	int r = recorder_look(loop->recorder, error);
 
 	tell_of_pauses(loop);
+	tell_of_late_cpus(loop);
 	if (!have_all_ended(loop->recorder))
 		tell_of_gone_vcpus(loop);
 	if (!r && have_all_ended(loop->recorder)) {

@@ -26,25 +26,28 @@ static void drop_duplicate(struct record_targets *targets)
 		}
 }
 
+/* By the user's name number `nth`: domains come first, then processes. */
+static int find_machine(const struct roots *roots, const struct record_options *options, size_t nth,
+			struct trace_machine *ret, struct ptvm_error *error)
+{
+	const size_t domains = options->domains.count;
+
+	return nth < domains ? trace_machine_of_domain(roots, options->uri,
+						       options->domains.items[nth], ret, error)
+			     : trace_machine_of_process(roots, options->pids.items[nth - domains],
+							ret, error);
+}
+
 static int find_machines(const struct roots *roots, const struct record_options *options,
 			 struct record_targets *targets, struct ptvm_error *error)
 {
+	const size_t count = options->domains.count + options->pids.count;
 	struct trace_machine *machine;
 	int r = 0;
 
-	for (size_t i = 0; i < options->domains.count && !r; i++) {
+	for (size_t i = 0; i < count && !r; i++) {
 		machine = add_machine(targets);
-		r = machine ? trace_machine_of_domain(roots, options->uri,
-						      options->domains.items[i], machine, error)
-			    : -PTVM_NO_MEMORY;
-		if (!r)
-			drop_duplicate(targets);
-	}
-	for (size_t i = 0; i < options->pids.count && !r; i++) {
-		machine = add_machine(targets);
-		r = machine ? trace_machine_of_process(roots, options->pids.items[i], machine,
-						       error)
-			    : -PTVM_NO_MEMORY;
+		r = machine ? find_machine(roots, options, i, machine, error) : -PTVM_NO_MEMORY;
 		if (!r)
 			drop_duplicate(targets);
 	}
@@ -83,14 +86,24 @@ static int find_threads(const struct record_options *options, struct record_targ
 	return r;
 }
 
+/* `text` gets the list as the kernel writes it. */
+static int read_online(const struct roots *roots, char text[ONLINE_TEXT_SIZE],
+		       struct number_ranges *ret)
+{
+	return kernel_file_read(text, ONLINE_TEXT_SIZE, "%s/devices/system/cpu/online",
+				roots->sys) < 0 ||
+			       number_ranges_parse("online", text, ret, NULL)
+		       ? -PTVM_NOT_FOUND
+		       : 0;
+}
+
 static int find_cpus(const struct roots *roots, const struct record_options *options,
 		     struct record_targets *targets, struct ptvm_error *error)
 {
 	struct number_ranges online;
 	char text[ONLINE_TEXT_SIZE];
 
-	if (kernel_file_read(text, sizeof(text), "%s/devices/system/cpu/online", roots->sys) < 0 ||
-	    number_ranges_parse("online", text, &online, NULL))
+	if (read_online(roots, text, &online))
 		return ptvm_fail(error, PTVM_NOT_FOUND,
 				 "%s/devices/system/cpu/online: not readable", roots->sys);
 	for (unsigned i = 0; i < online.count; i++)
@@ -180,6 +193,30 @@ int record_targets_gone(const struct roots *roots, struct record_targets *target
 	return 0;
 }
 
+static bool has_cpu(const struct cpu_list *list, int64_t cpu)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i] == cpu)
+			return true;
+	return false;
+}
+
+int record_targets_late_cpu(const struct roots *roots, const struct record_options *options,
+			    struct record_targets *targets)
+{
+	struct number_ranges online;
+	char text[ONLINE_TEXT_SIZE];
+
+	if (read_online(roots, text, &online))
+		return ANY;
+	for (unsigned i = 0; i < online.count; i++)
+		for (int64_t cpu = online.items[i].from; cpu <= online.items[i].to; cpu++)
+			if (number_ranges_has(&options->cpus, cpu) &&
+			    !has_cpu(&targets->cpus, cpu) && !has_cpu(&targets->late_cpus, cpu))
+				return vec_push(&targets->late_cpus, (int)cpu) ? (int)cpu : ANY;
+	return ANY;
+}
+
 bool record_targets_vcpu(const struct record_targets *targets, pid_t tid, struct record_vcpu *ret)
 {
 	for (size_t i = 0; i < targets->machines.count; i++) {
@@ -202,4 +239,5 @@ void record_targets_free(struct record_targets *targets)
 	vec_free(&targets->tids);
 	vec_free(&targets->cpus);
 	vec_free(&targets->other_cpus);
+	vec_free(&targets->late_cpus);
 }

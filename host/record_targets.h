@@ -12,6 +12,11 @@
 
 struct record_options;
 
+struct cpu_list {
+	int *items;
+	size_t count, room;
+};
+
 /** Zero-initialise before use. */
 struct record_targets {
 	struct {
@@ -19,10 +24,9 @@ struct record_targets {
 		size_t count, room;
 	} machines;
 	struct pid_list tids; /* those of the machines first; a single -1: whatever runs */
-	struct {
-		int *items;
-		size_t count, room;
-	} cpus, other_cpus; /* online, but not to trace on */
+	struct cpu_list cpus;
+	struct cpu_list other_cpus; /* online, but not to trace on */
+	struct cpu_list late_cpus;  /* to trace on, but they were not online then */
 };
 
 /**
@@ -52,6 +56,13 @@ int record_targets_refresh(const struct roots *roots, const struct record_option
  */
 int record_targets_gone(const struct roots *roots, struct record_targets *targets,
 			struct record_vcpu *ret);
+
+/**
+ * Look for a CPU to trace on that came online only after record_targets_find().
+ * Returns its number, once for each, or -1 where there is none.
+ */
+int record_targets_late_cpu(const struct roots *roots, const struct record_options *options,
+			    struct record_targets *targets);
 
 /** Which vCPU does a thread run? False where it is none of a traced machine. */
 bool record_targets_vcpu(const struct record_targets *targets, pid_t tid, struct record_vcpu *ret);

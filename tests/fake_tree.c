@@ -159,3 +159,13 @@ void fake_tree_thread(const struct fake_tree *tree, int pid, int tid, const char
 {
 	fake_tree_file(tree, comm, "proc/%d/task/%d/comm", pid, tid);
 }
+
+void fake_tree_thread_ends(const struct fake_tree *tree, int pid, int tid)
+{
+	char path[200];
+
+	(void)snprintf(path, sizeof(path), "%s/%d/task/%d/comm", tree->proc, pid, tid);
+	assert_int_equal(unlink(path), 0);
+	*strrchr(path, '/') = 0;
+	assert_int_equal(rmdir(path), 0);
+}

@@ -44,3 +44,6 @@ void fake_tree_process(const struct fake_tree *tree, int pid, const char *comm,
 
 /** A thread of it. */
 void fake_tree_thread(const struct fake_tree *tree, int pid, int tid, const char *comm);
+
+/** It ends; asserts that there was one of which nothing but its name is known. */
+void fake_tree_thread_ends(const struct fake_tree *tree, int pid, int tid);

@@ -16,7 +16,9 @@
 
 #include "host/record_options.h"
 #include "host/recorder.h"
+#include "tests/command_line.h"
 #include "tests/fake_machine.h"
+#include "tests/said.h"
 
 struct bench {
 	struct fake_tree tree;
@@ -54,15 +56,10 @@ static int set_up(void **state)
 /* Opens all by a command line, which ends with NULL. */
 static void begin(const char *const *words)
 {
-	static char copies[16][200], *argv[16];
-	int argc = 0;
+	static struct command_line line;
 
-	for (; words[argc]; argc++) {
-		(void)snprintf(copies[argc], sizeof(copies[argc]), "%s", words[argc]);
-		argv[argc] = copies[argc];
-	}
-	argv[argc] = NULL;
-	assert_int_equal(record_options_parse(argc, argv, &bench.options, NULL), 0);
+	command_line_make(&line, words);
+	assert_int_equal(record_options_parse(line.argc, line.argv, &bench.options, NULL), 0);
 	bench.options.output = bench.output;
 	bench.loop = (struct record_loop){ .recorder = &bench.recorder,
 					   .options = &bench.options,
@@ -125,6 +122,17 @@ static void assert_answers(size_t count)
 static int run(void)
 {
 	return record_loop_run(&bench.loop, &bench.error);
+}
+
+/* Run until it looked around once. Returns what was said. */
+static const char *look_once(void)
+{
+	static struct said said;
+
+	command("stop\n");
+	said_begin(&said);
+	assert_int_equal(run(), 0);
+	return said_end(&said);
 }
 
 static void a_signal_ends_it(void **state)
@@ -223,6 +231,49 @@ static void it_ends_when_nothing_drains_any_more(void **state)
 	assert_true(bench.loop.is_over);
 }
 
+static void a_vcpu_that_is_taken_away_is_told_of(void **state)
+{
+	fake_tree_thread(&bench.tree, 106, 114, "CPU 1/KVM");
+	BEGIN("-p", "106");
+	fake_tree_thread_ends(&bench.tree, 106, 114);
+	assert_string_equal(look_once(),
+			    "ptvm record: vCPU 1 of small is gone; the others go on\n");
+	bench.loop.is_over = false;
+	bench.loop.look_ms = 0;
+	assert_string_equal(look_once(), "");
+}
+
+static void a_cpu_that_comes_online_is_told_of(void **state)
+{
+	BEGIN("-t", "113");
+	fake_tree_file(&bench.tree, "0-2\n", "sys/devices/system/cpu/online");
+	assert_string_equal(look_once(), "ptvm record: CPU 2 came online, and what runs on it is "
+					 "not traced\n");
+}
+
+static void the_ring_of_a_thread_is_of_all_cpus(void **state)
+{
+	BEGIN("-t", "113", "--per-thread");
+	fake_tree_file(&bench.tree, "0-2\n", "sys/devices/system/cpu/online");
+	assert_string_equal(look_once(), "");
+}
+
+/* As if a thread had asked libvirt. */
+static void a_pause_is_told_of_when_it_is_over(void **state)
+{
+	struct watched_domain domain = { .name = "vm" };
+	struct pause_watch *pauses = &bench.loop.pauses;
+
+	BEGIN("-t", "113");
+	*pauses = (struct pause_watch){ .lock = PTHREAD_MUTEX_INITIALIZER, .is_started = true };
+	pause_watch_note(pauses, &domain, "paused", 1000);
+	pause_watch_note(pauses, &domain, NULL, 2500);
+	assert_string_equal(look_once(), "ptvm record: domain 'vm' was paused for 1.5 s, and there "
+					 "is no trace of it then\n");
+	pauses->is_started = false;
+	pause_watch_stop(pauses);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -239,6 +290,10 @@ int main(void)
 		TEST(it_lasts_as_long_as_was_said),
 		TEST(it_ends_with_the_threads),
 		TEST(it_ends_when_nothing_drains_any_more),
+		TEST(a_vcpu_that_is_taken_away_is_told_of),
+		TEST(a_cpu_that_comes_online_is_told_of),
+		TEST(the_ring_of_a_thread_is_of_all_cpus),
+		TEST(a_pause_is_told_of_when_it_is_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

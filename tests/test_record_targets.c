@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "host/record_options.h"
+#include "tests/command_line.h"
 #include "tests/fake_tree.h"
 
 struct bench {
@@ -51,18 +52,14 @@ static int tear_down(void **state)
 /* By a command line, which ends with NULL. */
 static int find(const char *const *words)
 {
-	static char copies[12][64], *argv[12];
-	int argc = 0;
+	static struct command_line line;
 
-	for (; words[argc]; argc++) {
-		(void)snprintf(copies[argc], sizeof(copies[argc]), "%s", words[argc]);
-		argv[argc] = copies[argc];
-	}
+	command_line_make(&line, words);
 	record_targets_free(&bench.targets);
 	record_options_free(&bench.options);
 	bench.targets = (struct record_targets){ .tids.count = 0 };
 	bench.error = (struct ptvm_error){ 0 };
-	assert_int_equal(record_options_parse(argc, argv, &bench.options, NULL), 0);
+	assert_int_equal(record_options_parse(line.argc, line.argv, &bench.options, NULL), 0);
 	return record_targets_find(&bench.tree.roots, &bench.options, &bench.targets, &bench.error);
 }
 
@@ -138,6 +135,33 @@ static void cpus_must_be_online(void **state)
 	assert_int_equal(FIND("-a"), -PTVM_NOT_FOUND);
 }
 
+static int late_cpu(void)
+{
+	return record_targets_late_cpu(&bench.tree.roots, &bench.options, &bench.targets);
+}
+
+static void cpus_that_come_online_are_told_of_once(void **state)
+{
+	assert_int_equal(FIND("-p", "100"), 0);
+	assert_int_equal(late_cpu(), -1);
+	fake_tree_file(&bench.tree, "0-2,4-5\n", "sys/devices/system/cpu/online");
+	assert_int_equal(late_cpu(), 2);
+	assert_int_equal(late_cpu(), 5);
+	assert_int_equal(late_cpu(), -1);
+	fake_tree_file(&bench.tree, "0\n", "sys/devices/system/cpu/online");
+	assert_int_equal(late_cpu(), -1);
+	fake_tree_file(&bench.tree, "what?\n", "sys/devices/system/cpu/online");
+	assert_int_equal(late_cpu(), -1);
+}
+
+static void those_that_are_not_to_be_traced_are_not(void **state)
+{
+	assert_int_equal(FIND("-C", "0-2"), 0);
+	fake_tree_file(&bench.tree, "0-5\n", "sys/devices/system/cpu/online");
+	assert_int_equal(late_cpu(), 2);
+	assert_int_equal(late_cpu(), -1);
+}
+
 static int refresh(struct record_vcpu *ret)
 {
 	return record_targets_refresh(&bench.tree.roots, &bench.options, &bench.targets, ret);
@@ -165,14 +189,10 @@ static void vcpus_that_are_new_are_found_once(void **state)
 static void vcpus_that_end_are_told_of_once(void **state)
 {
 	struct record_vcpu gone;
-	char path[200];
 
 	assert_int_equal(FIND("-p", "100"), 0);
 	assert_int_equal(record_targets_gone(&bench.tree.roots, &bench.targets, &gone), 0);
-	(void)snprintf(path, sizeof(path), "%s/100/task/102/comm", bench.tree.roots.proc);
-	assert_int_equal(unlink(path), 0);
-	*strrchr(path, '/') = 0;
-	assert_int_equal(rmdir(path), 0);
+	fake_tree_thread_ends(&bench.tree, 100, 102);
 	assert_int_equal(record_targets_gone(&bench.tree.roots, &bench.targets, &gone), 1);
 	assert_int_equal(gone.vcpu.index, 1);
 	assert_int_equal(record_targets_gone(&bench.tree.roots, &bench.targets, &gone), 0);
@@ -198,6 +218,8 @@ int main(void)
 		TEST(whole_cpus_are_one_thread_that_is_any),
 		TEST(what_is_named_twice_is_traced_once),
 		TEST(cpus_must_be_online),
+		TEST(cpus_that_come_online_are_told_of_once),
+		TEST(those_that_are_not_to_be_traced_are_not),
 		TEST(vcpus_that_are_new_are_found_once),
 		TEST(vcpus_that_end_are_told_of_once),
 		TEST(those_that_nobody_wants_are_not),
