@@ -241,13 +241,29 @@ int tracer_switch(struct tracer *tracer, bool on, struct ptvm_error *error)
 	return r;
 }
 
+/* To switch on what counts as on has no effect, and Linux 6.1 to 6.16 (ca6c21327c6a, 2b84def990d3)
+ * let a trace that stopped for want of room count as on: on CPU 0, since 6.11 on all. */
+static int switch_off_traces(const struct tracer *tracer, const struct tracer_ring *ring,
+			     struct ptvm_error *error)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ring->events.count && !r; i++)
+		if (ring->events.items[i].kind == PERF_TRACE)
+			r = perf_switch(tracer->kernel, ring->events.items[i].fd, false, error);
+	return r;
+}
+
 /* A trace that stopped for want of room goes on, unless it was switched off meanwhile. */
-static int resume(struct tracer *tracer, const struct tracer_ring *ring, struct ptvm_error *error)
+static int resume(struct tracer *tracer, const struct tracer_ring *ring, bool is_stopped,
+		  struct ptvm_error *error)
 {
 	int r = 0;
 
 	(void)pthread_mutex_lock(&tracer->lock);
-	if (tracer->is_on)
+	if (tracer->is_on && is_stopped)
+		r = switch_off_traces(tracer, ring, error);
+	if (tracer->is_on && !r)
 		r = switch_ring(tracer, ring, ANY, true, error);
 	(void)pthread_mutex_unlock(&tracer->lock);
 	return r;
@@ -386,30 +402,37 @@ uint64_t tracer_now(const struct tracer *tracer)
 	return time_conv_ns(&clock.conv, now());
 }
 
+/* The kernel tells when it stops a trace, but not when there is no room to begin with. */
+static bool has_stopped(const struct aux_ring *ring, uint64_t size, const struct trace_loss *loss)
+{
+	return loss->stopped_at || size + 1 >= ring->aux_size;
+}
+
 static int drain_trace(struct tracer *tracer, size_t queue, struct recording_out *out,
 		       struct trace_loss *loss, uint64_t *bytes, struct ptvm_error *error)
 {
 	struct tracer_ring *ring = &tracer->rings.items[queue];
 	struct ring_bytes ready;
+	bool is_stopped;
 	uint64_t size;
-	int r;
+	int r = 0;
 
 	if (aux_ring_trace(&ring->aux, &ready))
 		return inconsistent(queue, error);
 	size = ready.first_size + ready.second_size;
-	if (!size && !ring->is_drained)
+	is_stopped = has_stopped(&ring->aux, size, loss);
+	if (!size && !ring->is_drained && !is_stopped)
 		return 0;
+	if (size)
+		r = write_trace(tracer, queue, &ready, out, error);
+	if (r)
+		return r;
 	/* Once more when nothing came since: the kernel stops a trace some time after it found no
 	 * room, and until then resuming it has no effect. */
 	ring->is_drained = size != 0;
-	if (!size)
-		return resume(tracer, ring, error);
-	r = write_trace(tracer, queue, &ready, out, error);
-	if (r)
-		return r;
 	aux_ring_release_trace(&ring->aux, &ready);
 	*bytes += size;
-	r = resume(tracer, ring, error);
+	r = resume(tracer, ring, is_stopped, error);
 	trace_loss_resumed(loss, tracer_now(tracer));
 	return r;
 }

@@ -36,8 +36,8 @@ static int fake_control(void *context, int fd, unsigned long request, unsigned l
 	if (kernel->control_errno)
 		return fail(kernel->control_errno);
 	if (request == PERF_EVENT_IOC_ENABLE) {
+		kernel->is_stopped &= kernel->is_on && kernel->is_stubborn;
 		kernel->is_on = true;
-		kernel->is_stopped = false;
 	} else if (request == PERF_EVENT_IOC_DISABLE) {
 		kernel->is_on = false;
 	} else if (request == PERF_EVENT_IOC_ID) {

@@ -15,6 +15,7 @@ struct fake_kernel {
 	/* What it shall fail with: errno, 0 not at all. */
 	int open_errno, control_errno, map_records_errno, map_trace_errno;
 	int interruptions; /* how often open() is interrupted first */
+	bool is_stubborn;  /* what stopped counts as on, until it is switched off */
 
 	/* What it was asked for. */
 	struct perf_event_attr attr;

@@ -26,7 +26,7 @@ struct machine {
 	int group[CPUS * FDS_PER_CPU]; /* who leads it */
 	int trace_errno, failing_cpu;  /* from that on */
 	int filter_errno;
-	unsigned switched_on, filtered;
+	unsigned switched_on, switched_off, filtered;
 };
 
 struct bench {
@@ -74,8 +74,8 @@ static int machine_control(void *context, int fd, unsigned long request, unsigne
 		machine->owner[fd] = (int)argument;
 	else if (request == PERF_EVENT_IOC_ID)
 		*(uint64_t *)argument = 1000 + (unsigned)fd;
-	else if (request == PERF_EVENT_IOC_ENABLE)
-		machine->switched_on++;
+	machine->switched_on += request == PERF_EVENT_IOC_ENABLE;
+	machine->switched_off += request == PERF_EVENT_IOC_DISABLE;
 	return r;
 }
 
@@ -393,6 +393,55 @@ static void a_trace_that_stopped_goes_on(void **state)
 	assert_int_equal(file[TRACE_RECORD + FAKE_PAGE_SIZE + 17], FAKE_PAGE_SIZE >> 8);
 }
 
+/* Some kernels take what stopped for what is on, whether they tell that it stopped or not. */
+static void a_stubborn_trace_goes_on(void **state)
+{
+	static uint8_t trace[FAKE_PAGE_SIZE + 1];
+	struct fake_kernel *cpu;
+	struct bench *bench = *state;
+
+	open_two(bench);
+	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
+	cpu = &bench->machine.cpus[0];
+	cpu->is_stubborn = true;
+	assert_int_equal(fake_kernel_trace(cpu, trace, sizeof(trace)), FAKE_PAGE_SIZE);
+	assert_int_equal(drain(bench), FAKE_PAGE_SIZE);
+	assert_false(cpu->is_stopped);
+	cpu->is_stopped = true;
+	bench->losses[0].stopped_at = 1;
+	assert_int_equal(drain(bench), 0);
+	assert_false(cpu->is_stopped);
+	assert_int_equal(bench->losses[0].stopped_at, 0);
+}
+
+static void what_did_not_stop_is_not_interrupted(void **state)
+{
+	static const uint8_t trace[8] = { 0x02, 0x82 };
+	struct fake_kernel *cpu;
+	struct bench *bench = *state;
+
+	open_two(bench);
+	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
+	cpu = &bench->machine.cpus[0];
+	bench->machine.switched_off = 0;
+	assert_int_equal(fake_kernel_trace(cpu, trace, sizeof(trace)), sizeof(trace));
+	assert_int_equal(drain(bench), sizeof(trace));
+	assert_int_equal(drain(bench), 0);
+	assert_int_equal(bench->machine.switched_off, 0);
+}
+
+static void what_is_off_stays_off(void **state)
+{
+	static uint8_t trace[FAKE_PAGE_SIZE + 1];
+	struct bench *bench = *state;
+
+	open_two(bench);
+	assert_int_equal(fake_kernel_trace(&bench->machine.cpus[0], trace, sizeof(trace)),
+			 FAKE_PAGE_SIZE);
+	assert_int_equal(drain(bench), FAKE_PAGE_SIZE);
+	assert_false(bench->machine.cpus[0].is_on);
+}
+
 static void a_trace_that_stops_late_is_resumed_again(void **state)
 {
 	static const uint8_t trace[8] = { 0x02, 0x82 };
@@ -455,6 +504,9 @@ int main(void)
 		TEST(threads_may_have_rings_of_their_own),
 		TEST(records_and_trace_go_to_the_file),
 		TEST(a_trace_that_stopped_goes_on),
+		TEST(a_stubborn_trace_goes_on),
+		TEST(what_did_not_stop_is_not_interrupted),
+		TEST(what_is_off_stays_off),
 		TEST(a_trace_that_stops_late_is_resumed_again),
 		TEST(what_was_not_written_stays_in_the_ring),
 		TEST(a_ring_without_sense_is_told),
