@@ -70,6 +70,7 @@ int copy_loop_by_ways(const struct copy_ways *ways,
 	const char *list = ways->list;
 	char via[GUEST_WAY_BYTES];
 	struct ptvm_error why;
+	bool is_over;
 	int r;
 
 	do {
@@ -78,9 +79,12 @@ int copy_loop_by_ways(const struct copy_ways *ways,
 		r = copy_by(ways, via, copy, context, &why);
 		if (!r || r == -PTVM_END)
 			return r;
-		if (list)
+		is_over = interrupt_take();
+		if (list || is_over)
 			(void)fprintf(stderr, "ptvm %s: by %s: %s\n", ways->verb, via,
 				      ptvm_error_text(&why));
+		if (is_over)
+			return -PTVM_END;
 	} while (list);
 	return ptvm_fail_as(error, &why, r);
 }

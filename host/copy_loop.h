@@ -31,8 +31,8 @@ int copy_loop_run(const struct guest_copy *copy,
 		  struct ptvm_error *error);
 
 /**
- * Call `copy` with one way after the other, until it returns 0 or was interrupted. Failures are
- * told on standard error, but for the last.
+ * Call `copy` with one way after the other, until it returns 0 or was interrupted, also while the
+ * way was opened. Failures are told on standard error, but for the last.
  *
  * Returns 0, -PTVM_END when it was interrupted, or the error of the last way.
  */

@@ -6,14 +6,105 @@
 #include <string.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/monotonic.h"
+#include "host/breakable_call.h"
 #include "host/libvirt_calls.h"
 
-enum { AGENT_SECONDS = 5, VERSION_MAJOR = 1000000, VERSION_MINOR = 1000 };
+enum {
+	AGENT_SECONDS = 5,
+	PATIENCE_MS = (AGENT_SECONDS + 1) * MS_PER_S, /* an agent is out of time before */
+	VERSION_MAJOR = 1000000,
+	VERSION_MINOR = 1000,
+};
 
 struct domain_link {
 	struct libvirt_calls vir;
 	virConnectPtr connection;
+	bool is_stuck; /* in a call that was left behind */
 };
+
+/* What is asked of libvirt. It has copies of all that it needs, since libvirtd may hang, and the
+ * call be left behind. */
+struct call {
+	int (*make)(struct call *call);
+	struct domain_link *link;
+	char *subject; /* URI of libvirt, name or UUID of a domain */
+	char *command;
+	bool is_read_only;
+	uint64_t address;
+	size_t size;
+
+	/* The answer. */
+	int result;
+	char *reply; /* `size` bytes, or a text */
+	struct domain domain;
+	struct ptvm_error error;
+};
+
+static void call_free(struct call *call)
+{
+	free(call->subject);
+	free(call->command);
+	free(call->reply);
+	free(call);
+}
+
+static void call_freep(struct call **call)
+{
+	if (*call)
+		call_free(*call);
+}
+
+#define _cleanup_call_ _cleanup_(call_freep)
+
+/* NULL: out of memory. */
+static struct call *call_new(struct domain_link *link, int (*make)(struct call *call),
+			     const char *subject, const char *command)
+{
+	_cleanup_call_ struct call *call = calloc(1, sizeof(*call));
+
+	if (!call)
+		return NULL;
+	call->link = link;
+	call->make = make;
+	call->subject = strdup(subject);
+	call->command = strdup(command);
+	return call->subject && call->command ? take_ptr(call) : NULL;
+}
+
+static void run(void *context)
+{
+	struct call *call = context;
+
+	call->result = call->make(call);
+}
+
+static void drop(void *context)
+{
+	call_free(context);
+}
+
+static int no_answer(struct ptvm_error *error)
+{
+	return ptvm_fail(error, PTVM_SYSTEM, "libvirtd does not answer");
+}
+
+/* Returns what it did; or -PTVM_SYSTEM: it was left behind, and is no longer in `call`. */
+static int make(struct call **call, struct ptvm_error *error)
+{
+	struct domain_link *link;
+
+	if (!*call)
+		return -PTVM_NO_MEMORY;
+	link = (*call)->link;
+	if (link->is_stuck)
+		return no_answer(error);
+	if (breakable_call(run, drop, *call, PATIENCE_MS))
+		return ptvm_fail_as(error, &(*call)->error, (*call)->result);
+	*call = NULL;
+	link->is_stuck = true;
+	return no_answer(error);
+}
 
 /* A domain that libvirt handed out, and wants back. */
 struct looked_up {
@@ -41,17 +132,17 @@ static int fail(const struct domain_link *link, struct ptvm_error *error, const 
 	return ptvm_fail(error, PTVM_SYSTEM, "%s: %s", what, words ? words : "no reason is known");
 }
 
-static int connect(struct domain_link *link, const char *uri, bool is_read_only,
-		   struct ptvm_error *error)
+static int connect(struct call *call)
 {
-	int r = libvirt_load(&link->vir, error);
+	struct domain_link *link = call->link;
+	int r = libvirt_load(&link->vir, &call->error);
 
 	if (r)
 		return r;
 	link->vir.virSetErrorFunc(NULL, keep_quiet);
-	link->connection = is_read_only ? link->vir.virConnectOpenReadOnly(uri)
-					: link->vir.virConnectOpen(uri);
-	return link->connection ? 0 : fail(link, error, uri);
+	link->connection = call->is_read_only ? link->vir.virConnectOpenReadOnly(call->subject)
+					      : link->vir.virConnectOpen(call->subject);
+	return link->connection ? 0 : fail(link, &call->error, call->subject);
 }
 
 int domain_link_open(const char *uri, bool is_read_only, struct domain_link **ret,
@@ -59,13 +150,17 @@ int domain_link_open(const char *uri, bool is_read_only, struct domain_link **re
 {
 	const char *preset = getenv("LIBVIRT_DEFAULT_URI");
 	struct domain_link *link = calloc(1, sizeof(*link));
+	_cleanup_call_ struct call *call = NULL;
 	int r;
 
 	if (!link)
 		return -PTVM_NO_MEMORY;
 	if (!uri)
 		uri = preset && preset[0] ? preset : "qemu:///system";
-	r = connect(link, uri, is_read_only, error);
+	call = call_new(link, connect, uri, "");
+	if (call)
+		call->is_read_only = is_read_only;
+	r = make(&call, error);
 	if (r)
 		domain_link_close(link);
 	else
@@ -73,9 +168,10 @@ int domain_link_open(const char *uri, bool is_read_only, struct domain_link **re
 	return r;
 }
 
+/* One that is stuck is still in use, and stays as it is. */
 void domain_link_close(struct domain_link *link)
 {
-	if (!link)
+	if (!link || link->is_stuck)
 		return;
 	if (link->connection)
 		(void)link->vir.virConnectClose(link->connection);
@@ -146,19 +242,19 @@ static const char *state_text(int state)
 									      : "unknown";
 }
 
-int domain_find(struct domain_link *link, const char *name, struct domain *ret,
-		struct ptvm_error *error)
+static int find(struct call *call)
 {
-	const struct libvirt_calls *vir = &link->vir;
-	_cleanup_looked_up_ struct looked_up found = { vir, look_up(link, name) };
+	const struct libvirt_calls *vir = &call->link->vir;
+	_cleanup_looked_up_ struct looked_up found = { vir, look_up(call->link, call->subject) };
+	struct domain *ret = &call->domain;
 	int state, reason;
 
-	memset(ret, 0, sizeof(*ret));
 	if (!found.domain)
-		return ptvm_fail(error, PTVM_NOT_FOUND, "libvirt knows no domain '%s'", name);
+		return ptvm_fail(&call->error, PTVM_NOT_FOUND, "libvirt knows no domain '%s'",
+				 call->subject);
 	if (vir->virDomainGetState(found.domain, &state, &reason, 0) < 0 ||
 	    vir->virDomainGetUUIDString(found.domain, ret->uuid) < 0)
-		return fail(link, error, name);
+		return fail(call->link, &call->error, call->subject);
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", vir->virDomainGetName(found.domain));
 	ret->id = vir->virDomainIsActive(found.domain) == 1 ? (int)vir->virDomainGetID(found.domain)
 							    : -1;
@@ -167,46 +263,88 @@ int domain_find(struct domain_link *link, const char *name, struct domain *ret,
 	return 0;
 }
 
+int domain_find(struct domain_link *link, const char *name, struct domain *ret,
+		struct ptvm_error *error)
+{
+	_cleanup_call_ struct call *call = call_new(link, find, name, "");
+	int r = make(&call, error);
+
+	*ret = r ? (struct domain){ .id = -1 } : call->domain;
+	return r;
+}
+
+static int ask_agent(struct call *call)
+{
+	const struct libvirt_calls *vir = &call->link->vir;
+	_cleanup_looked_up_ struct looked_up found = look_up_uuid(call->link, call->subject);
+
+	if (found.domain)
+		call->reply = vir->virDomainQemuAgentCommand(found.domain, call->command,
+							     AGENT_SECONDS, 0);
+	return call->reply ? 0 : fail(call->link, &call->error, "guest agent");
+}
+
+static int ask_monitor(struct call *call)
+{
+	const struct libvirt_calls *vir = &call->link->vir;
+	_cleanup_looked_up_ struct looked_up found = look_up_uuid(call->link, call->subject);
+	int r = -1;
+
+	if (found.domain)
+		r = vir->virDomainQemuMonitorCommand(found.domain, call->command, &call->reply,
+						     VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP);
+	return r < 0 || !call->reply ? fail(call->link, &call->error, "QEMU's monitor") : 0;
+}
+
+/* A question that is answered by a text. */
+static int ask(struct call *question, char **ret_reply, struct ptvm_error *error)
+{
+	_cleanup_call_ struct call *call = question;
+	int r = make(&call, error);
+
+	if (!r)
+		*ret_reply = take_ptr(call->reply);
+	return r;
+}
+
 int domain_agent_ask(struct domain_link *link, const char *uuid, const char *command,
 		     char **ret_reply, struct ptvm_error *error)
 {
-	const struct libvirt_calls *vir = &link->vir;
-	_cleanup_looked_up_ struct looked_up found = look_up_uuid(link, uuid);
-	char *reply = NULL;
-
-	if (found.domain)
-		reply = vir->virDomainQemuAgentCommand(found.domain, command, AGENT_SECONDS, 0);
-	if (!reply)
-		return fail(link, error, "guest agent");
-	*ret_reply = reply;
-	return 0;
+	return ask(call_new(link, ask_agent, uuid, command), ret_reply, error);
 }
 
 int domain_monitor_ask(struct domain_link *link, const char *uuid, const char *command,
 		       char **ret_reply, struct ptvm_error *error)
 {
-	const struct libvirt_calls *vir = &link->vir;
-	_cleanup_looked_up_ struct looked_up found = look_up_uuid(link, uuid);
-	char *reply = NULL;
-	int r = -1;
+	return ask(call_new(link, ask_monitor, uuid, command), ret_reply, error);
+}
 
-	if (found.domain)
-		r = vir->virDomainQemuMonitorCommand(found.domain, command, &reply,
-						     VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP);
-	if (r < 0 || !reply)
-		return fail(link, error, "QEMU's monitor");
-	*ret_reply = reply;
+static int read_memory(struct call *call)
+{
+	const struct libvirt_calls *vir = &call->link->vir;
+	_cleanup_looked_up_ struct looked_up found = look_up_uuid(call->link, call->subject);
+
+	call->reply = malloc(call->size);
+	if (!call->reply)
+		return -PTVM_NO_MEMORY;
+	if (!found.domain || vir->virDomainMemoryPeek(found.domain, call->address, call->size,
+						      call->reply, VIR_MEMORY_PHYSICAL) < 0)
+		return fail(call->link, &call->error, "guest memory");
 	return 0;
 }
 
 int domain_memory_read(struct domain_link *link, const char *uuid, uint64_t address, void *data,
 		       size_t size, struct ptvm_error *error)
 {
-	const struct libvirt_calls *vir = &link->vir;
-	_cleanup_looked_up_ struct looked_up found = look_up_uuid(link, uuid);
+	_cleanup_call_ struct call *call = call_new(link, read_memory, uuid, "");
+	int r;
 
-	if (!found.domain ||
-	    vir->virDomainMemoryPeek(found.domain, address, size, data, VIR_MEMORY_PHYSICAL) < 0)
-		return fail(link, error, "guest memory");
-	return 0;
+	if (call) {
+		call->address = address;
+		call->size = size;
+	}
+	r = make(&call, error);
+	if (!r)
+		memcpy(data, call->reply, size);
+	return r;
 }

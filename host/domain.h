@@ -8,7 +8,10 @@
 
 #include "decode/base/error.h"
 
-/** A connection to libvirt. */
+/**
+ * A connection to libvirt. libvirtd may hang: where signals are held back (interrupt.h), one that
+ * waits ends a call that does not return, with -PTVM_SYSTEM, and all that come after it.
+ */
 struct domain_link;
 
 /** What to do where there is none. */

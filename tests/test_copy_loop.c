@@ -230,6 +230,23 @@ static void who_interrupts_wants_no_other_way(void **state)
 	assert_string_equal(fixture.said.text, "");
 }
 
+/* As where libvirtd hangs: a way cannot be opened, and the user does not want to wait. */
+static void who_interrupts_an_opening_wants_no_other_way(void **state)
+{
+	const struct copy_ways ways = { .verb = "guest", .list = "mount=/nonexistent,mount=/" };
+	const struct copy_ways last = { .verb = "guest", .list = "mount=/nonexistent" };
+	static const char said[] =
+		"ptvm guest: by mount=/nonexistent: /nonexistent: No such file or directory\n";
+
+	assert_int_equal(raise(SIGTERM), 0);
+	assert_int_equal(try_ways(&ways, NULL), -PTVM_END);
+	assert_int_equal(attempts.count, 0);
+	assert_string_equal(fixture.said.text, said);
+	assert_int_equal(raise(SIGTERM), 0);
+	assert_int_equal(try_ways(&last, NULL), -PTVM_END);
+	assert_string_equal(fixture.said.text, said);
+}
+
 /* A domain of libvirt is called tainted for good: once, the user is told so. */
 static void that_the_monitor_was_asked_is_told_once(void **state)
 {
@@ -270,6 +287,7 @@ int main(void)
 		TEST(the_first_way_that_works_is_enough),
 		TEST(ways_that_fail_are_told_but_for_the_last),
 		TEST(who_interrupts_wants_no_other_way),
+		TEST(who_interrupts_an_opening_wants_no_other_way),
 		TEST(that_the_monitor_was_asked_is_told_once),
 		cmocka_unit_test(numbers_are_as_people_read_them),
 	};

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "host/breakable_call.h"
 #include "host/libvirt_calls.h"
 
 #define FIRST "11111111-2222-3333-4444-555555555555"
@@ -36,6 +37,13 @@ static struct fake {
 	unsigned long long address;
 	size_t size;
 	bool is_quiet; /* an error handler was set before anything could fail */
+	bool hangs;
+
+	struct {
+		void (*run)(void *context);
+		void (*drop)(void *context);
+		void *context; /* NULL: none does */
+	} hanging;             /* the call that hangs */
 } fake;
 
 static struct domain_link *link;
@@ -218,6 +226,22 @@ void libvirt_unload(struct libvirt_calls *calls)
 {
 	if (calls->library)
 		fake.loaded--;
+}
+
+/* In the place of breakable_call.c. */
+bool breakable_call(void (*run)(void *context), void (*drop)(void *context), void *context,
+		    int64_t patience_ms)
+{
+	assert_true(patience_ms > 5000); /* what an agent has */
+	if (!fake.hangs) {
+		run(context);
+		return true;
+	}
+	assert_null(fake.hanging.context);
+	fake.hanging.run = run;
+	fake.hanging.drop = drop;
+	fake.hanging.context = context;
+	return false;
 }
 
 static int set_up(void **state)
@@ -474,6 +498,45 @@ static void memory_that_cannot_be_read_is_told(void **state)
 	assert_int_equal(domain_memory_read(link, "none", 0, data, 4, NULL), -PTVM_SYSTEM);
 }
 
+/* It may still return at some time, and what it uses is still there then. */
+static void a_call_that_hangs_is_left_behind(void **state)
+{
+	char uuid[] = FIRST, command[] = "{}", *reply = NULL, data[4];
+	struct domain domain;
+
+	fake.hangs = true;
+	assert_int_equal(domain_agent_ask(link, uuid, command, &reply, &error), -PTVM_SYSTEM);
+	assert_string_equal(error.message, "libvirtd does not answer");
+	assert_null(reply);
+	/* Nobody asks again. */
+	assert_int_equal(domain_agent_ask(link, FIRST, "{}", &reply, NULL), -PTVM_SYSTEM);
+	assert_int_equal(domain_monitor_ask(link, FIRST, "x", &reply, NULL), -PTVM_SYSTEM);
+	assert_int_equal(domain_find(link, FIRST, &domain, NULL), -PTVM_SYSTEM);
+	assert_int_equal(domain_memory_read(link, FIRST, 0, data, 4, NULL), -PTVM_SYSTEM);
+	uuid[0] = command[0] = '?';
+	fake.agent_reply = strdup("{}");
+	fake.hanging.run(fake.hanging.context);
+	assert_string_equal(fake.command, "{}");
+	fake.hanging.drop(fake.hanging.context);
+	/* The link stays as it is. */
+	domain_link_close(link);
+	assert_int_equal(fake.connected, 1);
+	fake.connected = fake.loaded = 0;
+}
+
+static void so_is_a_connection(void **state)
+{
+	static void *left;
+	struct domain_link *none = NULL;
+
+	fake.hangs = true;
+	assert_int_equal(domain_link_open("x", true, &none, &error), -PTVM_SYSTEM);
+	assert_string_equal(error.message, "libvirtd does not answer");
+	assert_null(none);
+	left = fake.hanging.context; /* it never returns */
+	assert_non_null(left);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -496,6 +559,8 @@ int main(void)
 		TEST(a_monitor_that_does_not_is_told),
 		TEST(memory_is_the_guests_physical_one),
 		TEST(memory_that_cannot_be_read_is_told),
+		TEST(a_call_that_hangs_is_left_behind),
+		TEST(so_is_a_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

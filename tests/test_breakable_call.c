@@ -1,0 +1,114 @@
+#include "host/breakable_call.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "decode/base/interrupt.h"
+
+static struct fixture {
+	struct interrupt interrupt;
+	pthread_t thread;   /* that ran the call */
+	sem_t go_on, ended; /* a call that hangs waits for the one, and tells the other */
+	unsigned runs, drops;
+} fixture;
+
+static int set_up(void **state)
+{
+	fixture = (struct fixture){ .runs = 0 };
+	interrupt_hold(&fixture.interrupt);
+	return sem_init(&fixture.go_on, 0, 0) || sem_init(&fixture.ended, 0, 0);
+}
+
+static int tear_down(void **state)
+{
+	while (interrupt_take())
+		;
+	interrupt_release(&fixture.interrupt);
+	return sem_destroy(&fixture.go_on) || sem_destroy(&fixture.ended);
+}
+
+static void run(void *context)
+{
+	struct fixture *its = context;
+
+	its->runs++;
+	its->thread = pthread_self();
+}
+
+static void hang(void *context)
+{
+	struct fixture *its = context;
+
+	while (sem_wait(&its->go_on))
+		;
+}
+
+static void drop(void *context)
+{
+	struct fixture *its = context;
+
+	its->drops++;
+	(void)sem_post(&its->ended);
+}
+
+static void interrupt_us(void)
+{
+	assert_int_equal(kill(getpid(), SIGINT), 0);
+}
+
+static void a_call_that_returns_is_as_any_other(void **state)
+{
+	assert_true(breakable_call(run, drop, &fixture, 0));
+	assert_int_equal(fixture.runs, 1);
+	assert_int_equal(fixture.drops, 0);
+}
+
+static void a_signal_leaves_one_that_hangs_behind(void **state)
+{
+	interrupt_us();
+	assert_false(breakable_call(hang, drop, &fixture, 0));
+	assert_true(interrupt_waits());
+	assert_int_equal(sem_post(&fixture.go_on), 0);
+	assert_int_equal(sem_wait(&fixture.ended), 0);
+	assert_int_equal(fixture.drops, 1);
+}
+
+static void one_that_returns_in_time_is_waited_for(void **state)
+{
+	interrupt_us();
+	assert_true(breakable_call(run, drop, &fixture, INT64_MAX));
+	assert_int_equal(fixture.runs, 1);
+	assert_int_equal(fixture.drops, 0);
+}
+
+static void where_signals_end_us_it_needs_no_thread(void **state)
+{
+	interrupt_release(&fixture.interrupt);
+	assert_true(breakable_call(run, drop, &fixture, 0));
+	assert_true(pthread_equal(fixture.thread, pthread_self()));
+	interrupt_hold(&fixture.interrupt);
+	assert_true(breakable_call(run, drop, &fixture, 0));
+	assert_false(pthread_equal(fixture.thread, pthread_self()));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_call_that_returns_is_as_any_other),
+		TEST(a_signal_leaves_one_that_hangs_behind),
+		TEST(one_that_returns_in_time_is_waited_for),
+		TEST(where_signals_end_us_it_needs_no_thread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
