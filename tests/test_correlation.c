@@ -180,7 +180,7 @@ static void what_is_no_recording_is_told(void **state)
 	assert_open_fails(f, -PTVM_BAD_INPUT, f->data);
 	correlation_close(&f->correlation);
 	assert_int_equal(unlink(f->data), 0);
-	assert_open_fails(f, -PTVM_SYSTEM, f->path);
+	assert_open_fails(f, -PTVM_BAD_INPUT, f->path);
 }
 
 static void a_recording_without_pt_is_told(void **state)
