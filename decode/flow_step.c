@@ -241,6 +241,19 @@ static bool is_call_to_nowhere(const struct block *block)
 	       block->next >> 63 && block->insns[block->count - 1].class == INSN_CALL;
 }
 
+/* Code that never ends and needs no packet. Nothing tells that it ran, so it is not told; a kernel
+ * has such code only where the CPU never comes, behind the calls of retpolines, so that the flow
+ * has taken a wrong turn. */
+static void lose_in_loop(struct flow_run *run)
+{
+	struct pt_flow *flow = run->flow;
+
+	if (!flow->gaps_only)
+		run->batch->count -= flow->idle_blocks; /* what pass() added */
+	flow->disagrees |= flow_patch_is_possible(flow->block);
+	flow_gap(run, GAP_LOOP, flow->ip);
+}
+
 /* The block ends without needing a packet. False when sync is lost. */
 static bool pass(struct flow_run *run)
 {
@@ -248,7 +261,7 @@ static bool pass(struct flow_run *run)
 	struct block *block = flow->block;
 
 	if (is_idle_loop(flow)) {
-		flow_gap(run, GAP_LOOP, flow->ip);
+		lose_in_loop(run);
 		return false;
 	}
 	emit_block(run, block, block->count, false);
