@@ -372,6 +372,14 @@ static void records_and_trace_go_to_the_file(void **state)
 	assert_int_equal(drain(bench), 0);
 }
 
+/* Returns the first CPU. */
+static struct fake_kernel *trace_two(struct bench *bench)
+{
+	open_two(bench);
+	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
+	return &bench->machine.cpus[0];
+}
+
 static void a_trace_that_stopped_goes_on(void **state)
 {
 	static uint8_t trace[FAKE_PAGE_SIZE + 1], file[3 * FAKE_PAGE_SIZE];
@@ -379,9 +387,7 @@ static void a_trace_that_stopped_goes_on(void **state)
 	struct bench *bench = *state;
 
 	memset(trace, 0x5a, sizeof(trace));
-	open_two(bench);
-	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
-	cpu = &bench->machine.cpus[0];
+	cpu = trace_two(bench);
 	assert_int_equal(fake_kernel_trace(cpu, trace, sizeof(trace)), FAKE_PAGE_SIZE);
 	assert_true(cpu->is_stopped);
 	assert_int_equal(drain(bench), FAKE_PAGE_SIZE);
@@ -400,9 +406,7 @@ static void a_stubborn_trace_goes_on(void **state)
 	struct fake_kernel *cpu;
 	struct bench *bench = *state;
 
-	open_two(bench);
-	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
-	cpu = &bench->machine.cpus[0];
+	cpu = trace_two(bench);
 	cpu->is_stubborn = true;
 	assert_int_equal(fake_kernel_trace(cpu, trace, sizeof(trace)), FAKE_PAGE_SIZE);
 	assert_int_equal(drain(bench), FAKE_PAGE_SIZE);
@@ -420,9 +424,7 @@ static void what_did_not_stop_is_not_interrupted(void **state)
 	struct fake_kernel *cpu;
 	struct bench *bench = *state;
 
-	open_two(bench);
-	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
-	cpu = &bench->machine.cpus[0];
+	cpu = trace_two(bench);
 	bench->machine.switched_off = 0;
 	assert_int_equal(fake_kernel_trace(cpu, trace, sizeof(trace)), sizeof(trace));
 	assert_int_equal(drain(bench), sizeof(trace));
@@ -448,9 +450,7 @@ static void a_trace_that_stops_late_is_resumed_again(void **state)
 	struct fake_kernel *cpu;
 	struct bench *bench = *state;
 
-	open_two(bench);
-	assert_int_equal(tracer_switch(&bench->tracer, true, NULL), 0);
-	cpu = &bench->machine.cpus[0];
+	cpu = trace_two(bench);
 	assert_int_equal(fake_kernel_trace(cpu, trace, sizeof(trace)), sizeof(trace));
 	assert_int_equal(drain(bench), sizeof(trace));
 	cpu->is_stopped = true;
