@@ -99,18 +99,17 @@ void flow_begin_at(struct flow_run *run, uint64_t ip)
 	flow->announced.overflowed = false;
 }
 
-/* The process on the CPU now, for user addresses and guests; -1 unknown. */
+/* The process on the CPU now, for user addresses and guests; -1 unknown. Without MTC and CYC the
+ * time may stand still where tracing was switched on, in the middle of a switch. */
 static int32_t present_pid(const struct pt_flow *flow)
 {
 	const struct flow_code *where = &flow->where;
-	uint64_t time_ns;
-	size_t settled;
+	size_t begun;
 
 	if (where->pid >= 0 || !where->switch_count)
 		return where->pid;
-	time_ns = flow_ns(flow);
-	settled = switches_settled(where->switches, where->switch_count, time_ns);
-	return settled ? where->switches[settled - 1].pid : -1;
+	begun = switches_begun(where->switches, where->switch_count, flow_ns(flow));
+	return begun ? where->switches[begun - 1].pid : -1;
 }
 
 struct code_space *flow_space(struct pt_flow *flow, uint64_t ip)

@@ -434,3 +434,8 @@ size_t switches_settled(const struct switch_entry *switches, size_t count, uint6
 {
 	return search_sorted(count, i, switches[i].settled <= time_ns);
 }
+
+size_t switches_begun(const struct switch_entry *switches, size_t count, uint64_t time_ns)
+{
+	return search_sorted(count, i, switches[i].time <= time_ns);
+}

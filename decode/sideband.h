@@ -37,6 +37,10 @@ const struct switch_entry *sideband_switches(const struct sideband *sideband, in
  */
 size_t switches_settled(const struct switch_entry *switches, size_t count, uint64_t time_ns);
 
+/** How many of the switches have begun by `time_ns`. Until it has settled, a switch runs the host's
+ * kernel alone: guests and user code at such a time are those of the last of these. */
+size_t switches_begun(const struct switch_entry *switches, size_t count, uint64_t time_ns);
+
 /** The name of a thread at a time: COMM records, FORK inheritance, THREAD_MAP; NULL unknown
  * (perf prints ":TID"). The idle thread 0 is "swapper". */
 const char *sideband_comm(const struct sideband *sideband, int32_t tid, uint64_t time_ns);

@@ -96,6 +96,20 @@ static void leaving_names_the_next_thread(void **state)
 	release(&f);
 }
 
+static void a_switch_begins_before_it_settles(void **state)
+{
+	static const struct switch_entry switches[] = { { .time = 90, .settled = 100 },
+							{ .time = 190, .settled = 190 } };
+
+	assert_int_equal(switches_begun(switches, 2, 89), 0);
+	assert_int_equal(switches_begun(switches, 2, 90), 1);
+	assert_int_equal(switches_settled(switches, 2, 99), 0);
+	assert_int_equal(switches_settled(switches, 2, 100), 1);
+	assert_int_equal(switches_begun(switches, 2, 190), 2);
+	assert_int_equal(switches_settled(switches, 2, 190), 2);
+	assert_int_equal(switches_begun(NULL, 0, 1), 0);
+}
+
 static void own_switches_and_itrace_start_count_too(void **state)
 {
 	const uint32_t body[] = { 5, 6 };
@@ -254,6 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaving_names_the_next_thread),
+		cmocka_unit_test(a_switch_begins_before_it_settles),
 		cmocka_unit_test(own_switches_and_itrace_start_count_too),
 		cmocka_unit_test(the_last_process_of_a_thread_is_its_process),
 		cmocka_unit_test(names_change_and_are_inherited),
