@@ -51,3 +51,15 @@ static inline uint64_t bytes_number(struct bytes view, uint64_t offset, unsigned
 	(void)bytes_read(view, offset, count, &value);
 	return value;
 }
+
+/** Number `index` of a view as u64s, as bytes_number(). */
+static inline uint64_t bytes_word(struct bytes view, uint64_t index)
+{
+	return bytes_number(view, 8 * index, 8);
+}
+
+/** The same as u32s. */
+static inline uint32_t bytes_half(struct bytes view, uint64_t index)
+{
+	return (uint32_t)bytes_number(view, 4 * index, 4);
+}
