@@ -52,6 +52,7 @@ struct block {
 	struct code_space *space;
 	struct block *variants; /* the same up to an instruction that is another: block_variant() */
 	bool straight;          /* it has no direct jump or call */
+	uint32_t stamp;         /* met_sites.h: who noted it last */
 };
 
 /** Code of one address space in one mode: the kernel of a machine, or one of its processes. */

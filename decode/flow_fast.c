@@ -19,6 +19,9 @@ struct fast {
 	uint64_t cycles; /* that the clock does not know of yet */
 	uint32_t addresses;
 	bool gaps_only, ended;
+	/* Indirect branches, and returns that were not made before, are for the clear path: it
+	 * notes which are odd, and where they go. */
+	bool is_logged;
 };
 
 FAST void settle_cycles(struct fast *fast)
@@ -66,7 +69,7 @@ FAST bool take_return(struct fast *fast)
 	if (!flow->calls.count || fast->block->push_count)
 		return false;
 	to = block_follow(fast->block, return_stack_last(&flow->calls));
-	if (!to)
+	if (!to || (fast->is_logged && to != fast->block->successor[1]))
 		return false;
 	leave_block(fast, true);
 	if (!fast->gaps_only)
@@ -264,12 +267,12 @@ FAST bool take_other(struct fast *fast, uint8_t byte)
 		take_cycles(fast, byte >> 3, 1);
 	else if ((byte & 7) == 7 && !(fast->p[1] & 1))
 		take_cycles(fast, byte >> 3 | fast->p[1] >> 1 << 5, 2);
-	else if ((byte & 0x1f) == PT_TIP_BYTE && pt_ip_packet_size(byte))
+	else if (!fast->is_logged && (byte & 0x1f) == PT_TIP_BYTE && pt_ip_packet_size(byte))
 		return take_tip(fast, byte);
 	else if (byte == PT_MTC_BYTE)
 		take_mtc(fast);
 	else
-		return take_pgd(fast);
+		return !fast->is_logged && take_pgd(fast);
 	return true;
 }
 
@@ -278,9 +281,10 @@ FAST bool take_any_tnt(struct fast *fast, uint8_t byte)
 	return fast->gaps_only ? pass_tnt(fast, byte) : take_tnt(fast, byte);
 }
 
-FAST void run_loop(struct fast *fast, bool gaps_only)
+FAST void run_loop(struct fast *fast, bool gaps_only, bool is_logged)
 {
 	fast->gaps_only = gaps_only;
+	fast->is_logged = is_logged;
 	while (fast->p < fast->limit && (gaps_only || fast->item < fast->item_end)) {
 		uint8_t byte = *fast->p;
 
@@ -334,9 +338,13 @@ bool flow_run_fast(struct flow_run *run, uint64_t until)
 	fast.block = flow->block;
 	/* the compiler makes a loop for each */
 	if (!flow->gaps_only)
-		run_loop(&fast, false);
-	else if (stretch_table(flow->where.code))
-		run_loop(&fast, true);
+		run_loop(&fast, false, false);
+	else if (!stretch_table(flow->where.code))
+		return false;
+	else if (flow->where.log || flow->where.returns)
+		run_loop(&fast, true, true);
+	else
+		run_loop(&fast, true, false);
 	if (fast.block)
 		put_back(&fast);
 	return fast.ended;

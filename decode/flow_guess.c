@@ -39,6 +39,7 @@ struct flow_guess *flow_guess_new(const struct pt_flow *flow, struct pt_flow *tr
 	trial->gaps_only = true;
 	trial->disagrees = false;
 	trial->where.log = NULL;
+	trial->where.sites = NULL;
 	return guess;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/flow_patch.h"
+#include "decode/mismatch_log.h"
 
 void flow_copy(struct pt_flow *to, const struct pt_flow *from)
 {
@@ -18,6 +19,8 @@ void flow_mark_set(const struct flow_run *run, struct flow_mark *ret)
 	ret->position = pt_cursor_position(&run->flow->cursor);
 	ret->count = run->batch->count;
 	ret->context_count = run->batch->context_count;
+	if (run->flow->where.log)
+		ret->log_count = run->flow->where.log->count;
 }
 
 void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
@@ -36,4 +39,6 @@ void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
 	flow_patch_settle(flow);
 	run->batch->count = mark->count;
 	run->batch->context_count = mark->context_count;
+	if (flow->where.log)
+		flow->where.log->count = mark->log_count;
 }

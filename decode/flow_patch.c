@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "decode/label_targets.h"
+
 enum {
 	SEGMENT_WORK = 1 << 18, /* instructions, and for each byte of a segment: */
 	BYTE_WORK = 32,
@@ -107,18 +109,33 @@ static bool insn_at(const struct flow_patch *patch, uint64_t site, struct patche
 	return ret->to;
 }
 
-const struct flow_patch *flow_patch_find(const struct flow_patches *patches,
-					 const struct machine *machine, uint64_t site,
-					 const struct pt_flow *flow, struct patched_insn *ret)
+static const struct flow_patch *find(const struct flow_patches *patches,
+				     const struct machine *machine, uint64_t site, bool in_groups,
+				     const struct pt_flow *flow, struct patched_insn *ret)
 {
 	for (uint32_t i = patches->count; i-- > 0;) {
 		const struct flow_patch *patch = &patches->items[i];
 
+		if (patch->group.table && !in_groups)
+			continue;
 		if (patch->from <= flow->addresses && flow->clock.now >= patch->since &&
 		    flow->clock.now < patch->until && flow_patch_is_about(patch, machine, site))
 			return insn_at(patch, site, ret) ? patch : NULL;
 	}
 	return NULL;
+}
+
+const struct flow_patch *flow_patch_find(const struct flow_patches *patches,
+					 const struct machine *machine, uint64_t site,
+					 const struct pt_flow *flow, struct patched_insn *ret)
+{
+	return find(patches, machine, site, true, flow, ret);
+}
+
+/* Whether a group may change an instruction: most others need not be looked for in its table. */
+static bool may_be_in_group(const struct insn *insn)
+{
+	return insn->class == INSN_CALL || label_targets_is_label(insn);
 }
 
 bool flow_patch_is_possible(const struct block *block)
@@ -143,11 +160,12 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 	if (!flow_patch_is_possible(block))
 		return block;
 	for (unsigned i = 0; i < block->count; i++) {
+		const struct insn *copied = &block->insns[i];
 		const struct flow_patch *patch;
 		struct patched_insn insn;
 
-		patch = flow_patch_find(&flow->patches, block->space->machine, block->insns[i].ip,
-					flow, &insn);
+		patch = find(&flow->patches, block->space->machine, copied->ip,
+			     may_be_in_group(copied), flow, &insn);
 		if (!patch)
 			continue;
 		note_visit(flow, patch);

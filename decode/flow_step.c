@@ -8,6 +8,7 @@
 #include "decode/flow_return.h"
 #include "decode/flow_way_back.h"
 #include "decode/machines.h"
+#include "decode/met_sites.h"
 #include "decode/mismatch_log.h"
 #include "decode/odd_branch.h"
 #include "decode/replaced_module.h"
@@ -35,8 +36,8 @@ void flow_commit_context(struct flow_run *run)
 	flow_add(run, FLOW_CONTEXT, batch->context_count++);
 }
 
-/* Note in the flow's log, if it has one, that it was lost or found again. */
-static void log_mismatch(struct pt_flow *flow, enum mismatch_kind kind)
+/* Note in the flow's log, if it has one, that it was lost or found again; `from` as there. */
+static void log_mismatch(struct pt_flow *flow, enum mismatch_kind kind, uint64_t from)
 {
 	if (flow->where.log)
 		mismatch_log_add(flow->where.log,
@@ -44,14 +45,24 @@ static void log_mismatch(struct pt_flow *flow, enum mismatch_kind kind)
 					 .kind = kind,
 					 .position = pt_cursor_position(&flow->cursor),
 					 .time = flow->clock.now,
+					 .from = from,
 				 });
+}
+
+static inline void note_block(const struct pt_flow *flow, struct block *block)
+{
+	if (flow->where.sites)
+		met_sites_note(flow->where.sites, block);
 }
 
 static void log_gap(struct pt_flow *flow, enum gap_kind kind)
 {
-	log_mismatch(flow, MISMATCH_LOST);
-	if (flow->where.log && kind == GAP_MISMATCH && flow->gap_block)
-		flow->where.log->against += flow_patch_is_possible(flow->gap_block);
+	struct block *block = flow->gap_block;
+	bool is_kernel = block && flow_patch_is_possible(block);
+
+	log_mismatch(flow, MISMATCH_LOST, kind == GAP_MISMATCH && is_kernel ? block->ip : 0);
+	if (block)
+		note_block(flow, block);
 }
 
 void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
@@ -90,7 +101,7 @@ void flow_begin_at(struct flow_run *run, uint64_t ip)
 
 	flow_commit_context(run);
 	flow_say(run, FLOW_BEGIN, ip);
-	log_mismatch(flow, MISMATCH_FOUND);
+	log_mismatch(flow, MISMATCH_FOUND, 0);
 	flow->state = FLOW_RUNNING;
 	flow->ip = ip;
 	flow->addresses++;
@@ -185,8 +196,10 @@ static inline void emit_block(struct flow_run *run, struct block *block, unsigne
 	run->flow->insns += count;
 	if (block->push_count)
 		push_calls(run->flow, block, count);
-	if (run->flow->gaps_only)
+	if (run->flow->gaps_only) {
+		note_block(run->flow, block);
 		return;
+	}
 	run->batch->items[run->batch->count++] = (struct flow_item){
 		.kind = FLOW_BLOCK, .flags = taken ? FLOW_TAKEN : 0, .count = count, .block = block
 	};

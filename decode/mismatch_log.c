@@ -27,19 +27,28 @@ void mismatch_log_add(struct mismatch_log *log, struct mismatch event)
 	if (event.kind == MISMATCH_FOUND && !is_lost(log))
 		return;
 	event.source = log->source;
+	event.segment = log->segment;
 	if (log->count >= MISMATCH_LOG_MAX || !vec_push(log, event))
 		log->is_cut = true;
 }
 
+static void forget_targets(struct mismatch_log *log)
+{
+	free(log->targets);
+	log->targets = NULL;
+}
+
 void mismatch_log_clear(struct mismatch_log *log)
 {
-	log->count = log->against = 0;
-	log->source = 0;
+	forget_targets(log);
+	log->count = 0;
+	log->source = log->segment = 0;
 	log->is_cut = false;
 }
 
 void mismatch_log_free(struct mismatch_log *log)
 {
+	forget_targets(log);
 	vec_free(log);
 }
 
@@ -66,70 +75,100 @@ static size_t find(const struct mismatch_log *log, uint32_t source, uint64_t pos
 	return search_sorted(log->count, i, is_below(&log->items[i], source, position));
 }
 
-bool mismatch_log_is_at_odds(const struct mismatch_log *log, uint32_t source, uint64_t from,
-			     uint64_t to)
+/* The first event of the log in a segment, or behind it. */
+static size_t find_segment(const struct mismatch_log *log, uint32_t segment)
 {
-	for (size_t i = find(log, source, from);
-	     i < log->count && is_below(&log->items[i], source, to); i++)
+	return search_sorted(log->count, i, log->items[i].segment < segment);
+}
+
+bool mismatch_log_is_at_odds(const struct mismatch_log *log, uint32_t segment)
+{
+	for (size_t i = find_segment(log, segment);
+	     i < log->count && log->items[i].segment == segment; i++)
 		if (log->items[i].kind == MISMATCH_LOST)
 			return true;
 	return false;
 }
 
-void mismatch_log_add_from(struct mismatch_log *log, const struct mismatch_log *other,
-			   uint64_t from, uint64_t to)
+size_t mismatch_log_against(const struct mismatch_log *log)
 {
-	for (size_t i = find(other, log->source, from);
-	     i < other->count && is_below(&other->items[i], log->source, to); i++)
+	size_t count = 0;
+
+	for (size_t i = 0; i < log->count; i++)
+		count += log->items[i].kind == MISMATCH_LOST && log->items[i].from;
+	return count;
+}
+
+void mismatch_log_add_from(struct mismatch_log *log, const struct mismatch_log *other)
+{
+	for (size_t i = find_segment(other, log->segment);
+	     i < other->count && other->items[i].segment == log->segment; i++)
 		mismatch_log_add(log, other->items[i]);
 }
 
 /* Branches that look odd, but that programs do make: they are made with and without the patch. */
 struct usual {
-	struct mismatch *items; /* in order of compare_branches() */
-	size_t count, room;
+	struct odd {
+		uint64_t from, to;
+		bool is_used, is_usual;
+	} * slots; /* by a hash */
+	size_t mask;
 };
 
-static int compare_branches(const void *a, const void *b)
+/* The slot of a branch, or the free one where it belongs. */
+static struct odd *slot_of(const struct usual *usual, const struct mismatch *event)
 {
-	const struct mismatch *left = a, *right = b;
+	uint64_t hash = (event->from ^ event->to << 1) * 0x9e3779b97f4a7c15;
+	struct odd *slot;
 
-	if (left->from != right->from)
-		return left->from < right->from ? -1 : 1;
-	return (left->to > right->to) - (left->to < right->to);
+	for (size_t at = hash >> 32;; at++) {
+		slot = &usual->slots[at & usual->mask];
+		if (!slot->is_used || (slot->from == event->from && slot->to == event->to))
+			return slot;
+	}
 }
 
 static bool is_usual(const struct usual *usual, const struct mismatch *event)
 {
-	return event->kind == MISMATCH_ODD && usual->count &&
-	       bsearch(event, usual->items, usual->count, sizeof(*usual->items), compare_branches);
+	return event->kind == MISMATCH_ODD && usual->slots && slot_of(usual, event)->is_usual;
 }
 
-/* All odd branches of a log. Returns false when memory is out. */
-static bool collect_odd(const struct mismatch_log *log, struct usual *ret)
+static size_t count_odd(const struct mismatch_log *log)
 {
+	size_t count = 0;
+
 	for (size_t i = 0; i < log->count; i++)
-		if (log->items[i].kind == MISMATCH_ODD && !vec_push(ret, log->items[i]))
-			return false;
-	if (ret->count)
-		qsort(ret->items, ret->count, sizeof(*ret->items), compare_branches);
-	return true;
+		count += log->items[i].kind == MISMATCH_ODD;
+	return count;
 }
 
-/* Returns false when memory is out; free the items in any case. */
+/* Returns false when memory is out; free the slots in any case. */
 static bool find_usual(const struct mismatch_log *without, const struct mismatch_log *with,
 		       struct usual *ret)
 {
-	struct usual others = { 0 };
-	bool is_done = collect_odd(without, ret) && collect_odd(with, &others);
-	size_t count = 0;
+	size_t count = count_odd(with), mask = 1;
 
-	for (size_t i = 0; is_done && i < ret->count; i++)
-		if (is_usual(&others, &ret->items[i]))
-			ret->items[count++] = ret->items[i];
-	ret->count = count;
-	vec_free(&others);
-	return is_done;
+	if (!count || !count_odd(without))
+		return true;
+	while (mask / 2 < count)
+		mask = mask * 2 + 1;
+	ret->mask = mask;
+	ret->slots = calloc(mask + 1, sizeof(*ret->slots));
+	if (!ret->slots)
+		return false;
+	for (size_t i = 0; i < with->count; i++) {
+		const struct mismatch *event = &with->items[i];
+
+		if (event->kind == MISMATCH_ODD)
+			*slot_of(ret, event) = (struct odd){ event->from, event->to, true, false };
+	}
+	for (size_t i = 0; i < without->count; i++) {
+		const struct mismatch *event = &without->items[i];
+
+		if (event->kind == MISMATCH_ODD)
+			slot_of(ret, event)->is_usual = slot_of(ret, event)->is_used;
+	}
+	return true;
 }
 
 /* Whether there is an event of these kinds close to another one, that is not `usual` (NULL: none
@@ -183,40 +222,85 @@ static bool is_gone(const struct mismatch_log *with, const struct usual *usual,
 	       !is_near(with, event, AT_ODDS, event->kind == MISMATCH_LOST ? usual : NULL);
 }
 
-static bool collect_for(const struct mismatch_log *without, const struct mismatch_log *with,
-			const struct usual *usual, const struct mismatch_log *unclear,
-			struct evidence_list *ret)
+/* What is compared, and the evidence so far. */
+struct comparison {
+	const struct mismatch_log *without, *with, *unclear;
+	struct usual usual;
+	const struct mismatch *last_for, *last_against;
+	struct evidence_list *ret;
+};
+
+static bool collect_for(struct comparison *logs, size_t from, size_t to)
 {
-	const struct mismatch *last = NULL;
+	for (size_t i = from; i < to; i++) {
+		const struct mismatch *event = &logs->without->items[i];
 
-	for (size_t i = 0; i < without->count; i++) {
-		const struct mismatch *event = &without->items[i];
-
-		if (!is_gone(with, usual, event) || is_near(unclear, event, AT_ODDS, NULL))
+		if (!is_gone(logs->with, &logs->usual, event) ||
+		    is_near(logs->unclear, event, AT_ODDS, NULL))
 			continue;
-		if (!is_again(event, last) &&
-		    !vec_push(ret, (struct evidence){ .time = event->time, .is_for = true }))
+		if (!is_again(event, logs->last_for) &&
+		    !vec_push(logs->ret, (struct evidence){ .time = event->time, .is_for = true }))
 			return false;
-		last = event;
+		logs->last_for = event;
 	}
 	return true;
 }
 
-static bool collect_against(const struct mismatch_log *without, const struct mismatch_log *with,
-			    const struct usual *usual, struct evidence_list *ret)
+static bool collect_against(struct comparison *logs, size_t from, size_t to)
 {
-	const struct mismatch *last = NULL;
-
-	for (size_t i = 0; i < with->count; i++) {
-		const struct mismatch *event = &with->items[i];
+	for (size_t i = from; i < to; i++) {
+		const struct mismatch *event = &logs->with->items[i];
 		struct evidence evidence = { .time = event->time,
 					     .is_odd = event->kind == MISMATCH_ODD };
 
-		if (!is_against(without, usual, event))
+		if (!is_against(logs->without, &logs->usual, event))
 			continue;
-		if (!is_again(event, last) && !vec_push(ret, evidence))
+		if (!is_again(event, logs->last_against) && !vec_push(logs->ret, evidence))
 			return false;
-		last = event;
+		logs->last_against = event;
+	}
+	return true;
+}
+
+/* Where the events of a segment end, of which `from` may be the first. */
+static size_t end_of(const struct mismatch_log *log, size_t from, uint32_t segment)
+{
+	while (from < log->count && log->items[from].segment == segment)
+		from++;
+	return from;
+}
+
+static uint32_t segment_at(const struct mismatch_log *log, size_t at)
+{
+	return at < log->count ? log->items[at].segment : UINT32_MAX;
+}
+
+static bool is_same(const struct mismatch *a, const struct mismatch *b)
+{
+	return a->source == b->source && a->position == b->position && a->kind == b->kind &&
+	       a->from == b->from && a->to == b->to;
+}
+
+/* Segments in which both logs tell the same say nothing, and they are most. */
+static bool collect(struct comparison *logs)
+{
+	size_t i = 0, k = 0;
+
+	while (i < logs->without->count || k < logs->with->count) {
+		uint32_t left = segment_at(logs->without, i), right = segment_at(logs->with, k);
+		uint32_t segment = left < right ? left : right;
+		size_t left_end = end_of(logs->without, i, segment);
+		size_t right_end = end_of(logs->with, k, segment);
+
+		while (i < left_end && k < right_end &&
+		       is_same(&logs->without->items[i], &logs->with->items[k])) {
+			i++;
+			k++;
+		}
+		if (!collect_for(logs, i, left_end) || !collect_against(logs, k, right_end))
+			return false;
+		i = left_end;
+		k = right_end;
 	}
 	return true;
 }
@@ -308,17 +392,15 @@ int mismatch_log_compare(const struct mismatch_log *without, const struct mismat
 {
 	bool is_whole = !without->is_cut && !with->is_cut && !unclear->is_cut;
 	struct evidence_list list = { 0 };
-	struct usual usual = { 0 };
+	struct comparison logs = { without, with, unclear, .ret = &list };
 
 	*ret = (struct mismatch_verdict){ .until = UINT64_MAX };
-	is_whole = is_whole && find_usual(without, with, &usual) &&
-		   collect_for(without, with, &usual, unclear, &list) &&
-		   collect_against(without, with, &usual, &list);
+	is_whole = is_whole && find_usual(without, with, &logs.usual) && collect(&logs);
 	if (is_whole && list.count) {
 		qsort(list.items, list.count, sizeof(*list.items), compare);
 		judge(&list, ret);
 	}
-	vec_free(&usual);
+	free(logs.usual.slots);
 	vec_free(&list);
 	return is_whole ? 0 : -PTVM_NO_MEMORY;
 }
@@ -345,5 +427,5 @@ void mismatch_log_add_gone(const struct mismatch_log *without, const struct mism
 	}
 	if (unclear->count)
 		qsort(unclear->items, unclear->count, sizeof(*unclear->items), compare_places);
-	vec_free(&usual);
+	free(usual.slots);
 }

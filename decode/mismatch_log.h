@@ -19,18 +19,30 @@ enum mismatch_kind {
 struct mismatch {
 	uint64_t position; /* in the stream of the source */
 	uint64_t time;     /* of the host, in ticks */
-	uint64_t from, to; /* MISMATCH_ODD: of the branch */
-	uint32_t source;
+	/* MISMATCH_ODD: of the branch; MISMATCH_LOST: `from` is that of the code of a kernel that
+	 * is not what the packets tell, 0: something else was the reason */
+	uint64_t from, to;
+	uint32_t source, segment;
 	enum mismatch_kind kind;
 };
 
+/** Whether a branch to `ip` is odd (odd_branch.c). */
+struct odd_target {
+	const void *machine; /* NULL: this is none */
+	uint64_t ip;
+	uint8_t class; /* enum insn_class of the branch */
+	bool is_odd;
+};
+
+enum { ODD_TARGETS = 1 << 9 };
+
 /** Zero-initialise before use. */
 struct mismatch_log {
-	struct mismatch *items; /* by source, and in the order of the stream */
+	struct mismatch *items; /* by source, segment, and in the order of the stream */
 	size_t count, room;
-	size_t against;  /* times that code of a kernel was not what the packets tell */
-	uint32_t source; /* of those that are added next, in rising order */
-	bool is_cut;     /* some did not fit */
+	uint32_t source, segment;   /* of those that are added next, in rising order */
+	bool is_cut;                /* some did not fit */
+	struct odd_target *targets; /* ODD_TARGETS that were looked at, by a hash; NULL: none */
 };
 
 enum { MISMATCH_LOG_MAX = 1 << 17 };
@@ -38,13 +50,14 @@ enum { MISMATCH_LOG_MAX = 1 << 17 };
 /** Add a mismatch of the log's present source; MISMATCH_FOUND is left out where it was not lost. */
 void mismatch_log_add(struct mismatch_log *log, struct mismatch event);
 
-/** Whether the flow was lost in [from, to) of a source. */
-bool mismatch_log_is_at_odds(const struct mismatch_log *log, uint32_t source, uint64_t from,
-			     uint64_t to);
+/** Whether the flow was lost in a segment. */
+bool mismatch_log_is_at_odds(const struct mismatch_log *log, uint32_t segment);
 
-/** Add what another log has in [from, to) of the present source. */
-void mismatch_log_add_from(struct mismatch_log *log, const struct mismatch_log *other,
-			   uint64_t from, uint64_t to);
+/** How often code of a kernel was not what the packets tell. */
+size_t mismatch_log_against(const struct mismatch_log *log);
+
+/** Add what another log has of the present segment. */
+void mismatch_log_add_from(struct mismatch_log *log, const struct mismatch_log *other);
 
 /** Forget all, to begin again. */
 void mismatch_log_clear(struct mismatch_log *log);

@@ -7,15 +7,13 @@
 #include "decode/base/vec.h"
 #include "decode/flow_patch.h"
 #include "decode/machines.h"
-#include "decode/mismatch_log.h"
-#include "decode/patch_search.h"
-#include "decode/sample_segments.h"
+#include "decode/sample_run.h"
 
 enum {
 	LEARN_BYTES = 4 << 20,  /* of trace in all queues to learn from, or a sample of so much */
 	LOOK_BYTES = 512 << 10, /* the same to see whether there is anything to learn */
 	OTHERS = 64,         /* segments kept that are not at odds: what speaks against patches */
-	INSNS_MAX = 1 << 27, /* followed in all to learn, about: a second or two */
+	INSNS_MAX = 1 << 27, /* followed in all to learn, about: half a second */
 	HYPOTHESES = 64,     /* kept */
 	TRIED = 20,          /* of them in one round */
 	FAILED_MAX = 6,      /* rounds that end without a patch */
@@ -33,7 +31,8 @@ enum {
 
 struct hypothesis {
 	struct patch_candidate candidate;
-	unsigned times; /* that it was found in this round */
+	unsigned times;                  /* that it was found in this round */
+	struct mismatch_verdict verdict; /* when it was last tried in all segments */
 	int64_t gain; /* places that it explains, less those against it; 0: it is not good enough */
 	unsigned tried;   /* in vain when there were so many lessons, and one */
 	bool is_hopeless; /* a rival explains as much, or the check spoke against it */
@@ -41,19 +40,17 @@ struct hypothesis {
 
 struct work {
 	struct patch_inference *inference;
-	struct code code;
+	struct sample_run run;
 	struct flow_patches known;
 	struct hypothesis items[HYPOTHESES];
 	unsigned count;
 	unsigned lessons; /* how often what is known, or unclear, has changed */
-	struct pt_flow flow;
-	struct flow_batch batch;
 	struct patch_candidates candidates;
-	struct mismatch_log without, with;
+	bool is_last_new; /* the last of `known` was learned since they were checked */
+	bool is_begun;    /* `without` is of the patches that are known */
+	struct mismatch_log without, with, other;
 	struct mismatch_log unclear; /* what several patches explain */
-	uint64_t insns;              /* that may still be followed */
-	struct sample_segments sample;
-	uint64_t bytes; /* of it, before some was left out */
+	uint64_t bytes;              /* of the sample, before some was left out */
 };
 
 void patch_inference_init(struct patch_inference *inference, const struct pt_config *config,
@@ -82,96 +79,29 @@ void patch_inference_free(struct patch_inference *inference)
 	(void)pthread_mutex_destroy(&inference->lock);
 }
 
-/* One run through the sample, with the patches that are known. */
-struct pass {
-	struct work *work;
-	struct mismatch_log *log; /* of it */
-	bool is_asking;           /* what might explain the disagreements, too */
-	bool is_noting;           /* where functions return to */
-	bool is_quick;            /* segments that are not at odds `without` stay as they are */
-	size_t most;              /* events; with more, it need not come to the end */
-};
-
-static void begin(const struct pass *pass, const struct sample_segment *item)
+static void swap(struct mismatch_log *a, struct mismatch_log *b)
 {
-	struct work *work = pass->work;
-	struct patch_inference *inference = work->inference;
-	struct flow_code where = inference->sources.items[item->source].where;
-	struct pt_flow *flow = &work->flow;
+	struct mismatch_log log = *a;
 
-	where.code = &work->code;
-	where.inference = NULL;
-	where.candidates = pass->is_asking ? &work->candidates : NULL;
-	where.log = pass->log;
-	where.returns = pass->is_noting ? &inference->returns : NULL;
-	pt_flow_init(flow, &item->segment, inference->config, &where, true);
-	if (!pass->is_asking)
-		flow->patches.work = 0;
-	memcpy(flow->patches.items, work->known.items, sizeof(flow->patches.items));
-	flow->patches.count = work->known.count;
-	work->batch.room = FLOW_BATCH;
+	*a = *b;
+	*b = log;
 }
 
-/* Fill the batch. Returns false when the segment has ended. */
-static bool run(struct work *work)
+/* See where packets and code disagree with the patches that are known, since `patch` has become one
+ * of them or is none any more; NULL: there is none. */
+static void run_without(struct work *work, const struct flow_patch *patch,
+			struct patch_candidates *candidates, bool is_noting)
 {
-	bool goes_on = !pt_flow_run(&work->flow, &work->batch);
-
-	if (code_is_full(&work->code)) {
-		work->flow.block = NULL;
-		code_trim(&work->code);
-	}
-	return goes_on;
-}
-
-static void charge(struct work *work)
-{
-	work->insns -= work->flow.insns < work->insns ? work->flow.insns : work->insns;
-}
-
-static void run_segment(const struct pass *pass, const struct sample_segment *item)
-{
-	begin(pass, item);
-	while (run(pass->work))
-		;
-	charge(pass->work);
-}
-
-static bool is_at_odds(const struct pass *pass, const struct pt_segment *segment)
-{
-	return mismatch_log_is_at_odds(&pass->work->without, pass->log->source, segment->from,
-				       segment->to);
-}
-
-static void run_sample(const struct pass *pass)
-{
-	const struct sample_segments *sample = &pass->work->sample;
-
-	mismatch_log_clear(pass->log);
-	for (size_t i = 0; i < sample->count && pass->log->count <= pass->most; i++) {
-		const struct pt_segment *segment = &sample->items[i].segment;
-
-		pass->log->source = sample->items[i].source;
-		mismatch_log_add(pass->log, (struct mismatch){ .kind = MISMATCH_FOUND,
-							       .position = segment->from,
-							       .time = segment->clock.now });
-		if (pass->is_quick && !is_at_odds(pass, segment))
-			mismatch_log_add_from(pass->log, &pass->work->without, segment->from,
-					      segment->to);
-		else
-			run_segment(pass, &sample->items[i]);
-	}
-}
-
-/* See where packets and code disagree with the patches that are known, and with `is_asking` what
- * might explain it. */
-static void run_without(struct work *work, bool is_asking)
-{
-	run_sample(&(struct pass){ .work = work,
-				   .log = &work->without,
-				   .is_asking = is_asking,
-				   .is_noting = is_asking,
-				   .most = SIZE_MAX });
+	sample_run_pass(&work->run,
+			&(struct sample_pass){ .patches = &work->known,
+					       .patch = patch,
+					       .base = work->is_begun ? &work->without : NULL,
+					       .candidates = candidates,
+					       .is_noting = is_noting,
+					       .most = SIZE_MAX },
+			&work->other);
+	swap(&work->without, &work->other);
+	work->is_begun = true;
 }
 
 static struct hypothesis *find_hypothesis(struct work *work, const struct flow_patch *patch)
@@ -214,24 +144,43 @@ static void gather(struct work *work)
 	qsort(work->items, work->count, sizeof(*work->items), compare);
 }
 
-/* Compare the sample with one more patch with that in `work->without`. */
-static struct mismatch_verdict try_patch(struct work *work, const struct flow_patch *patch,
-					 bool is_quick)
+/* See where they disagree with one more patch, in some of the segments or all. */
+static void run_with(struct work *work, const struct patch_candidate *candidate,
+		     enum sample_which which, const struct mismatch_log *base)
 {
 	struct flow_patches *known = &work->known;
-	size_t most = 2 * work->without.count + HOPELESS;
-	struct mismatch_verdict verdict;
 
-	known->items[known->count] = *patch;
+	known->items[known->count] = candidate->patch;
 	known->items[known->count].since = 0;
 	known->items[known->count++].until = UINT64_MAX;
-	run_sample(&(struct pass){
-		.work = work, .log = &work->with, .is_quick = is_quick, .most = most });
+	sample_run_pass(&work->run,
+			&(struct sample_pass){ .patches = known,
+					       .patch = &candidate->patch,
+					       .base = base,
+					       .which = which,
+					       .segment = candidate->segment,
+					       .odds = &work->without,
+					       .most = 2 * work->without.count + HOPELESS },
+			&work->other);
+	swap(&work->with, &work->other);
 	known->count--;
-	if (work->with.count > most ||
+}
+
+/* Compare the sample with one more patch with that in `work->without`. */
+static struct mismatch_verdict judge(struct work *work)
+{
+	struct mismatch_verdict verdict = { 0 };
+
+	if (work->with.count <= 2 * work->without.count + HOPELESS &&
 	    mismatch_log_compare(&work->without, &work->with, &work->unclear, &verdict))
 		verdict = (struct mismatch_verdict){ 0 };
 	return verdict;
+}
+
+static struct mismatch_verdict try_all(struct work *work, const struct patch_candidate *candidate)
+{
+	run_with(work, candidate, SAMPLE_ALL, &work->without);
+	return judge(work);
 }
 
 static unsigned least_gain(const struct patch_candidate *candidate)
@@ -271,8 +220,8 @@ static void set_times(const struct work *work, const struct mismatch_verdict *ve
 {
 	patch->since = verdict->since;
 	patch->until = verdict->until;
-	for (size_t i = 0; i < work->sample.count; i++) {
-		uint64_t time = work->sample.items[i].segment.clock.now;
+	for (size_t i = 0; i < work->run.segments.count; i++) {
+		uint64_t time = work->run.segments.items[i].segment.clock.now;
 
 		if (patch->since && time > patch->since && time <= verdict->first)
 			patch->since = time;
@@ -284,18 +233,25 @@ static void set_times(const struct work *work, const struct mismatch_verdict *ve
 /* Try a hypothesis on the sample. Returns whether it may be right. */
 static bool weigh(struct work *work, struct hypothesis *hypothesis)
 {
-	struct flow_patch *patch = &hypothesis->candidate.patch;
+	const struct patch_candidate *candidate = &hypothesis->candidate;
 	struct mismatch_verdict verdict;
 
-	/* Most explain hardly anything; that shows where it should. */
-	verdict = try_patch(work, patch, true);
-	if (verdict.gone < least_gain(&hypothesis->candidate))
+	/* Most explain nothing, not even where they were found, or hardly anything: that shows
+	 * where they should. */
+	run_with(work, candidate, SAMPLE_ONE, &work->without);
+	if (!judge(work).gone)
 		return false;
-	verdict = try_patch(work, patch, false);
-	if (!is_good(&verdict, &hypothesis->candidate, AGAINST))
+	run_with(work, candidate, SAMPLE_ODDS, &work->with);
+	verdict = judge(work);
+	if (verdict.gone < least_gain(candidate))
 		return false;
+	run_with(work, candidate, SAMPLE_OTHERS, &work->with);
+	verdict = judge(work);
+	if (!is_good(&verdict, candidate, AGAINST))
+		return false;
+	hypothesis->verdict = verdict;
 	hypothesis->gain = (int64_t)verdict.gone - verdict.against - verdict.odd;
-	set_times(work, &verdict, patch);
+	set_times(work, &verdict, &hypothesis->candidate.patch);
 	return true;
 }
 
@@ -306,7 +262,7 @@ static void give_up(struct work *work, const struct hypothesis *best)
 	for (unsigned i = 0; i < work->count; i++)
 		work->items[i].is_hopeless |=
 			work->items[i].gain && !compare_gains(&work->items[i], best);
-	(void)try_patch(work, &best->candidate.patch, false);
+	(void)try_all(work, &best->candidate);
 	mismatch_log_add_gone(&work->without, &work->with, &work->unclear);
 }
 
@@ -317,7 +273,7 @@ static struct hypothesis *choose(struct work *work)
 	unsigned tried = 0;
 	bool is_tied = false;
 
-	for (unsigned i = 0; i < work->count && tried < TRIED && work->insns; i++) {
+	for (unsigned i = 0; i < work->count && tried < TRIED && work->run.insns; i++) {
 		struct hypothesis *hypothesis = &work->items[i];
 		int order;
 
@@ -341,31 +297,57 @@ static struct hypothesis *choose(struct work *work)
 	return is_tied ? NULL : best;
 }
 
-/* See what might explain the disagreements that there are with the patches that are known. */
-static void ask(struct work *work)
+/* See what might explain the disagreements that there are since a patch is known, or NULL. */
+static void ask(struct work *work, const struct flow_patch *patch)
 {
 	work->candidates.count = work->candidates.asked = 0;
-	run_without(work, true);
-	work->inference->is_wrong = work->without.against > work->bytes / WRONG_BYTES;
+	run_without(work, patch, &work->candidates, true);
+	work->inference->is_wrong =
+		mismatch_log_against(&work->without) > work->bytes / WRONG_BYTES;
 	gather(work);
 }
 
 static void learn(struct work *work)
 {
+	const struct flow_patch *learned = NULL;
 	unsigned failed = 0;
 
-	ask(work);
-	while (failed < FAILED_MAX && work->insns && work->known.count < FLOW_PATCHES - 1 &&
-	       work->candidates.asked) {
-		struct hypothesis *best = choose(work);
+	while (failed < FAILED_MAX && work->run.insns && work->known.count < FLOW_PATCHES - 1) {
+		struct hypothesis *best;
 
-		if (best) {
-			work->known.items[work->known.count++] = best->candidate.patch;
-			ask(work);
-		} else {
-			failed++;
-		}
+		ask(work, learned);
+		learned = NULL;
+		if (!work->candidates.asked)
+			return;
+		best = choose(work);
+		failed += best == NULL;
+		if (!best)
+			continue;
+		work->known.items[work->known.count++] = best->candidate.patch;
+		learned = &work->known.items[work->known.count - 1];
+		work->is_last_new = true;
 	}
+	if (learned)
+		run_without(work, learned, NULL, true);
+}
+
+/* See what one of the known patches, the last, does beside all others. It is in force before and
+ * afterwards. */
+static struct mismatch_verdict try_last(struct work *work, struct hypothesis *hypothesis)
+{
+	struct flow_patches *known = &work->known;
+	struct flow_patch *patch = &known->items[known->count - 1];
+	struct mismatch_verdict verdict;
+
+	known->count--;
+	run_without(work, &hypothesis->candidate.patch, NULL, false);
+	verdict = try_all(work, &hypothesis->candidate);
+	known->items[known->count++] = hypothesis->candidate.patch;
+	set_times(work, &verdict, patch);
+	swap(&work->without, &work->with);
+	if (patch->since || patch->until != UINT64_MAX)
+		run_without(work, patch, NULL, true);
+	return verdict;
 }
 
 /* A right patch is also right beside all others that are known: drop those that are not. Returns
@@ -378,94 +360,67 @@ static bool check(struct work *work)
 	work->lessons++;
 	for (unsigned i = 0; i < count; i++) {
 		struct flow_patch patch = known->items[0];
-		struct mismatch_verdict verdict;
 		struct hypothesis *hypothesis = find_hypothesis(work, &patch);
+		struct mismatch_verdict verdict = hypothesis->verdict;
 
-		known->count--;
-		memmove(known->items, known->items + 1, known->count * sizeof(*known->items));
-		run_without(work, false);
-		verdict = try_patch(work, &patch, false);
-		if (!is_good(&verdict, &hypothesis->candidate, AGAINST_AT_LAST)) {
-			hypothesis->is_hopeless = true;
+		memmove(known->items, known->items + 1, (known->count - 1) * sizeof(*known->items));
+		known->items[known->count - 1] = patch;
+		/* what was learned last was tried beside all others */
+		if (i + 1 < count || known->count < count || !work->is_last_new)
+			verdict = try_last(work, hypothesis);
+		if (is_good(&verdict, &hypothesis->candidate, AGAINST_AT_LAST))
 			continue;
-		}
-		set_times(work, &verdict, &patch);
-		known->items[known->count++] = patch;
+		hypothesis->is_hopeless = true;
+		known->count--;
+		run_without(work, &patch, NULL, true);
 	}
+	work->is_last_new = false;
 	return known->count == count;
-}
-
-/* Whether the kernel's code disagrees with packets of a segment, without patches. */
-static bool disagrees(struct work *work, const struct sample_segment *item, bool is_noting)
-{
-	bool goes_on = true, found = false;
-
-	begin(&(struct pass){ .work = work, .is_noting = is_noting }, item);
-	while (goes_on && !found) {
-		goes_on = run(work);
-		for (uint32_t i = 0; i < work->batch.count; i++)
-			found |= work->batch.items[i].kind == FLOW_GAP &&
-				 work->batch.items[i].count == GAP_MISMATCH &&
-				 work->batch.items[i + 1].value >> 63;
-	}
-	return found;
 }
 
 /* Of the segments that are not at odds some will do, and those next to others: they show since and
  * until when the code was as copied. Returns whether there are others. */
 static bool thin_out(struct work *work)
 {
-	struct sample_segment *items = work->sample.items;
-	size_t count = 0, odds = 0, step = 1 + work->sample.count / OTHERS;
+	struct sample_segments *segments = &work->run.segments;
+	size_t count = 0, odds = 0, step = 1 + segments->count / OTHERS;
 	bool was_at_odds = false, was_kept = true;
 
-	work->bytes = 0;
-	for (size_t i = 0; i < work->sample.count; i++) {
-		struct sample_segment item = items[i];
-		bool is_at_odds = disagrees(work, &item, true);
+	for (size_t i = 0; i < segments->count; i++) {
+		struct sample_segment item = segments->items[i];
+		bool is_at_odds = sample_run_disagrees(&work->run, i, true);
 
 		if (is_at_odds && !was_kept)
-			items[count++] = items[i - 1];
+			segments->items[count++] = segments->items[i - 1];
 		was_kept = is_at_odds || was_at_odds || i % step == 0;
 		if (was_kept)
-			items[count++] = item;
+			segments->items[count++] = item;
 		was_at_odds = is_at_odds;
 		odds += is_at_odds;
 		work->bytes += item.segment.to - item.segment.from;
 	}
-	work->sample.count = count;
-	return odds;
-}
-
-static struct work *work_new(struct patch_inference *inference, uint64_t bytes)
-{
-	struct work *work = calloc(1, sizeof(*work));
-
-	if (!work)
-		return NULL;
-	work->inference = inference;
-	work->insns = INSNS_MAX;
-	code_init(&work->code, inference->machines);
-	(void)sample_segments_read(inference, bytes, &work->sample);
-	return work;
+	segments->count = count;
+	return odds && !sample_run_settle(&work->run);
 }
 
 static void work_free(struct work *work)
 {
-	sample_segments_free(&work->sample);
+	sample_run_free(&work->run);
 	mismatch_log_free(&work->without);
 	mismatch_log_free(&work->with);
+	mismatch_log_free(&work->other);
 	mismatch_log_free(&work->unclear);
-	code_free(&work->code);
 	free(work);
 }
 
 static void infer(struct patch_inference *inference)
 {
-	struct work *work = work_new(inference, LEARN_BYTES);
+	struct work *work = calloc(1, sizeof(*work));
 
 	if (!work)
 		return;
+	work->inference = inference;
+	(void)sample_run_init(inference, LEARN_BYTES, INSNS_MAX, &work->run);
 	for (unsigned i = 0; i < LEARNED_MAX && (i || thin_out(work)); i++) {
 		learn(work);
 		if (check(work))
@@ -479,14 +434,16 @@ static void infer(struct patch_inference *inference)
 /* Whether the code disagrees anywhere with a sample of the trace, so that it pays to learn. */
 static bool has_something_to_learn(struct patch_inference *inference)
 {
-	struct work *work = work_new(inference, LOOK_BYTES);
+	struct sample_run *run = calloc(1, sizeof(*run));
 	bool found = false;
 
-	if (!work)
+	if (!run)
 		return false;
-	for (size_t i = 0; i < work->sample.count && !found; i++)
-		found = disagrees(work, &work->sample.items[i], false);
-	work_free(work);
+	(void)sample_run_init(inference, LOOK_BYTES, 0, run);
+	for (size_t i = 0; i < run->segments.count && !found; i++)
+		found = sample_run_disagrees(run, i, false);
+	sample_run_free(run);
+	free(run);
 	return found;
 }
 

@@ -6,12 +6,14 @@
  */
 #include "decode/patch_search.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "decode/base/error.h"
 #include "decode/flow_packet.h"
 #include "decode/flow_patch.h"
+#include "decode/mismatch_log.h"
 #include "decode/patch_forms.h"
 
 enum {
@@ -66,7 +68,6 @@ struct attempts {
 struct cached {
 	const struct machine *machine;
 	uint64_t ip;
-	struct patch_forms forms;
 };
 
 struct search {
@@ -82,11 +83,21 @@ struct search {
 	uint32_t unlikely, unusual, groups; /* of all */
 	bool is_known;                      /* the last patch is as a later copy has it */
 	struct attempts found;
-	struct cached cache[CACHED];
 	struct patch_forms group_forms; /* of a site that a group has changed */
 	uint64_t work, left;            /* instructions that may still be followed: now; in all */
 	bool is_cut;                    /* not all was tried for the last disagreement */
+	struct cached cache[CACHED];
+	struct patch_forms forms[CACHED]; /* of the instructions in `cache`, the others undefined */
 };
+
+static struct search *search_new(void)
+{
+	struct search *search = malloc(sizeof(*search));
+
+	if (search)
+		memset(search, 0, offsetof(struct search, forms));
+	return search;
+}
 
 /* The trial's flow begins at another's state. */
 static void begin(struct search *search, const struct pt_flow *from)
@@ -95,6 +106,7 @@ static void begin(struct search *search, const struct pt_flow *from)
 	search->flow.block = NULL;
 	search->flow.trial = FLOW_TRIES_PATCHES;
 	search->flow.where.log = NULL;
+	search->flow.where.sites = NULL;
 	search->flow.gaps_only = false;
 	search->flow.gap_block = NULL;
 	search->flow.patches = search->patches;
@@ -330,7 +342,9 @@ static const struct patch_forms *forms_of(struct search *search, struct machine 
 	/* one that was changed before has changed back */
 	static const struct patch_forms as_copied = { .count = 1,
 						      .items = { { .is_usual = true } } };
-	struct cached *cached = &search->cache[(insn->ip ^ insn->ip >> 9) % CACHED];
+	size_t slot = (insn->ip ^ insn->ip >> 9) % CACHED;
+	struct cached *cached = &search->cache[slot];
+	struct patch_forms *forms = &search->forms[slot];
 	const struct flow_patch *patch;
 	struct patched_insn now;
 
@@ -340,12 +354,12 @@ static const struct patch_forms *forms_of(struct search *search, struct machine 
 	if (patch)
 		return &as_copied;
 	if (cached->machine == machine && cached->ip == insn->ip)
-		return &cached->forms;
+		return forms;
 	cached->machine = machine;
 	cached->ip = insn->ip;
-	patch_forms_find(machine, insn, time_of(base), &cached->forms);
-	charge(search, cached->forms.looked_at / 4);
-	return &cached->forms;
+	patch_forms_find(machine, insn, time_of(base), forms);
+	charge(search, forms->looked_at / 4);
+	return forms;
 }
 
 static bool is_decided(const struct search *search, const struct machine *machine, uint64_t ip)
@@ -618,6 +632,7 @@ static void note_candidates(struct search *search, struct pt_flow *flow, struct 
 		candidate->patch.from = 0;
 		candidate->unlikely = attempt->unlikely;
 		candidate->is_known = attempt->is_known;
+		candidate->segment = flow->where.log ? flow->where.log->segment : 0;
 	}
 }
 
@@ -643,7 +658,7 @@ bool patch_search(struct flow_run *run, struct flow_mark *mark)
 
 	flow->disagrees = false;
 	if (may_search(flow)) {
-		search = calloc(1, sizeof(*search));
+		search = search_new();
 		best = calloc(1, sizeof(*best));
 	}
 	if (search && best && flow->where.candidates)

@@ -17,6 +17,7 @@ struct patch_candidates {
 	struct patch_candidate {
 		struct flow_patch patch;
 		unsigned unlikely; /* as in struct patch_form */
+		uint32_t segment;  /* of the flow's log, that it was found in */
 		bool is_known;
 	} items[PATCH_CANDIDATES];
 	unsigned count, asked;

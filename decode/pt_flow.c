@@ -112,7 +112,7 @@ static void forget_code(struct pt_flow *flow, struct flow_mark *mark)
 
 static bool can_run_fast(const struct pt_flow *flow)
 {
-	return !flow->quick && !flow->where.log && !flow->learned.modules.any;
+	return !flow->quick && !flow->where.sites && !flow->learned.modules.any;
 }
 
 int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)

@@ -95,6 +95,7 @@ struct patch_inference;
 struct return_sites;
 struct patch_candidates;
 struct mismatch_log;
+struct met_sites;
 struct module_doubts;
 
 /** Where the flow finds code: shared read-only knowledge, and its thread's own cache. */
@@ -109,6 +110,8 @@ struct flow_code {
 					      * NULL: it is patched */
 	struct module_doubts *doubts;        /* for modules that were replaced; NULL: none are */
 	struct mismatch_log *log;            /* where mismatches are noted; NULL: nowhere */
+	struct met_sites *sites;             /* where, with `gaps_only`, is noted what code the flow
+					      * comes by; NULL: nowhere */
 	struct return_sites *returns;        /* where returns are noted; NULL: nowhere */
 };
 

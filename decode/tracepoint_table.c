@@ -145,29 +145,29 @@ static bool has_row(const uint8_t *data, size_t size)
 {
 	static const uint8_t row[ROW * ROW_BYTES] = { 0x66, 0x90, 0x66, 0x90, 0x66, 0x90 };
 
-	return size >= sizeof(row) && !memcmp(data, row, sizeof(row));
+	return memmem(data, size, row, sizeof(row));
 }
 
 /* Add the calls in a function; `ret`: whether labels are to be looked for. */
 static bool add_calls(struct reader *reader, const struct symbol *function, bool *ret)
 {
 	size_t left = 0;
-	const uint8_t *data = image_find(&reader->machine->image, function->start, &left);
+	const uint8_t *data = image_find(&reader->machine->image, function->start, &left), *at;
 	size_t size = function->end - function->start;
 
-	size = data && left < size ? left : size;
-	for (size_t i = 0; data && i + CALL_SIZE <= size; i++) {
-		uint64_t ip = function->start + i, target;
-		struct tracepoint_site site = { .ip = ip, .size = CALL_SIZE };
+	if (!data)
+		return true;
+	size = left < size ? left : size;
+	*ret = has_row(data, size);
+	for (at = data; size >= CALL_SIZE &&
+			(at = memchr(at, 0xe8, size - CALL_SIZE + 1 - (size_t)(at - data)));
+	     at++) {
+		uint64_t ip = function->start + (uint64_t)(at - data), target = call_target(at, ip);
+		struct tracepoint_site site = { .ip = ip, .size = CALL_SIZE, .copied = target };
 
-		*ret |= has_row(data + i, size - i);
-		if (data[i] != 0xe8)
-			continue;
-		target = call_target(data + i, ip);
 		if (target < reader->from || target > reader->to)
 			continue;
 		site.entry = probe_table_find(reader->probes, target);
-		site.copied = target;
 		if (site.entry && !add(reader, &site))
 			return false;
 		*ret |= site.entry != NULL;

@@ -143,37 +143,65 @@ static void where_the_flow_was_lost_is_told(void **state)
 	struct logs logs = { 0 };
 
 	be_odd(&logs.without, 1, 7);
+	logs.without.segment = 2;
 	lose(&logs.without, 3);
-	logs.without.source = 1;
-	lose(&logs.without, 5);
-	assert_false(
-		mismatch_log_is_at_odds(&logs.without, 0, 0, event_at(MISMATCH_LOST, 3).position));
-	assert_true(mismatch_log_is_at_odds(&logs.without, 0, event_at(MISMATCH_LOST, 3).position,
-					    event_at(MISMATCH_LOST, 4).position));
-	assert_false(mismatch_log_is_at_odds(&logs.without, 0, event_at(MISMATCH_LOST, 4).position,
-					     UINT64_MAX));
-	assert_true(mismatch_log_is_at_odds(&logs.without, 1, event_at(MISMATCH_LOST, 4).position,
-					    UINT64_MAX));
+	assert_false(mismatch_log_is_at_odds(&logs.without, 0));
+	assert_false(mismatch_log_is_at_odds(&logs.without, 1));
+	assert_true(mismatch_log_is_at_odds(&logs.without, 2));
+	assert_false(mismatch_log_is_at_odds(&logs.without, 3));
+	finish(&logs);
+}
+
+static void code_that_is_not_what_packets_tell_is_counted(void **state)
+{
+	struct mismatch event = event_at(MISMATCH_LOST, 5);
+	struct logs logs = { 0 };
+
+	lose(&logs.without, 1);
+	be_odd(&logs.without, 3, 7);
+	event.from = 1;
+	mismatch_log_add(&logs.without, event);
+	assert_int_equal(mismatch_log_against(&logs.without), 1);
 	finish(&logs);
 }
 
 /* What is not gone through again is as it was. */
-static void a_part_of_another_log_can_be_taken_over(void **state)
+static void a_segment_of_another_log_can_be_taken_over(void **state)
 {
 	struct logs logs = { 0 };
 
-	lose_all(&logs.without, 1, 5);
-	logs.without.source = 1;
-	lose_all(&logs.without, 1, 5);
-	logs.with.source = 1;
-	mismatch_log_add_from(&logs.with, &logs.without, event_at(MISMATCH_LOST, 2).position,
-			      event_at(MISMATCH_LOST, 4).position);
+	for (unsigned i = 0; i < 3; i++) {
+		logs.without.segment = i;
+		lose_all(&logs.without, 10 * i, 10 * i + 2);
+	}
+	logs.with.segment = 1;
+	mismatch_log_add_from(&logs.with, &logs.without);
 	assert_int_equal(logs.with.count, 4);
 	for (unsigned i = 0; i < 4; i++)
-		assert_int_equal(logs.with.items[i].source, 1);
-	assert_int_equal(logs.with.items[0].position, event_at(MISMATCH_LOST, 2).position);
+		assert_int_equal(logs.with.items[i].segment, 1);
+	assert_int_equal(logs.with.items[0].position, event_at(MISMATCH_LOST, 10).position);
 	assert_int_equal(logs.with.items[3].kind, MISMATCH_FOUND);
 	finish(&logs);
+}
+
+/* Segments that are in only one log, or differ, are all looked at. */
+static void segments_are_compared_with_each_other(void **state)
+{
+	struct logs logs = { 0 };
+	struct mismatch_verdict verdict;
+
+	for (unsigned i = 0; i < 6; i++) {
+		logs.without.segment = logs.with.segment = i;
+		if (i != 3)
+			lose(&logs.without, 10 * i);
+		if (i != 4)
+			lose(&logs.with, 10 * i + (i == 5));
+		be_odd(&logs.without, 10 * i + 3, 7);
+		be_odd(&logs.with, 10 * i + 3, 7);
+	}
+	verdict = verdict_of(&logs);
+	assert_always(&verdict, 2, 2);
+	assert_int_equal(verdict.odd, 0);
 }
 
 static void branches_that_are_odd_anyway_do_not_count(void **state)
@@ -334,7 +362,9 @@ int main(void)
 		cmocka_unit_test(where_the_other_was_lost_nothing_is_said),
 		cmocka_unit_test(what_a_flow_that_is_lost_does_not_meet_is_not_gone),
 		cmocka_unit_test(where_the_flow_was_lost_is_told),
-		cmocka_unit_test(a_part_of_another_log_can_be_taken_over),
+		cmocka_unit_test(code_that_is_not_what_packets_tell_is_counted),
+		cmocka_unit_test(a_segment_of_another_log_can_be_taken_over),
+		cmocka_unit_test(segments_are_compared_with_each_other),
 		cmocka_unit_test(branches_that_are_odd_anyway_do_not_count),
 		cmocka_unit_test(what_is_odd_anyway_may_come_where_the_flow_was_lost),
 		cmocka_unit_test(what_is_odd_anyway_hides_nothing_new),

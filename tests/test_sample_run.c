@@ -1,0 +1,206 @@
+#include "decode/sample_run.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/flow_bench.h"
+
+/* Samples of simulated kernels whose labels change while they run. */
+
+enum { SEEDS = 40 };
+
+struct fixture {
+	struct sim_vm vm;
+	struct pt_config config;
+	struct machines machines;
+	struct pt_offsets offsets;
+	struct bench_queue queue;
+	struct patch_inference inference;
+	struct sample_run run;
+	struct flow_patches patches;
+	struct patch_candidates candidates;
+	struct mismatch_log base, all, some;
+};
+
+/* In smaller segments than usual, so that there are many. */
+static void cut(struct fixture *f)
+{
+	struct pt_segment segment;
+	struct pt_walk walk;
+
+	f->run.segments.count = 0;
+	pt_walk_init(&walk, &f->queue.queue, &f->config, &f->offsets, 1);
+	while (!pt_walk_next(&walk, &segment)) {
+		assert_true(f->run.segments.count < f->run.segments.room);
+		f->run.segments.items[f->run.segments.count++] =
+			(struct sample_segment){ segment, 0 };
+	}
+}
+
+static struct fixture *make(uint64_t seed)
+{
+	struct sim_options options = sim_options_plain(seed);
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct flow_code where = { .pid = 0 };
+
+	assert_non_null(f);
+	options.labels = true;
+	options.label_start = 20;
+	options.pt.compress_returns = seed & 1;
+	f->config = bench_config(&options);
+	sim_vm_run(&options, &f->vm);
+	assert_true(bench_machines(&f->vm, &f->machines));
+	bench_queue_add(&f->queue, f->vm.pt.out.data, f->vm.pt.out.size, false);
+	patch_inference_init(&f->inference, &f->config, &f->machines, &f->offsets);
+	assert_int_equal(patch_inference_add(&f->inference, &f->queue.queue, &where), 0);
+	assert_int_equal(sample_run_init(&f->inference, UINT64_MAX, UINT64_MAX, &f->run), 0);
+	f->run.segments.items =
+		reallocarray(f->run.segments.items, 1 << 16, sizeof(*f->run.segments.items));
+	f->run.segments.room = 1 << 16;
+	cut(f);
+	assert_int_equal(sample_run_settle(&f->run), 0);
+	return f;
+}
+
+static void finish(struct fixture *f)
+{
+	sample_run_free(&f->run);
+	patch_inference_free(&f->inference);
+	mismatch_log_free(&f->base);
+	mismatch_log_free(&f->all);
+	mismatch_log_free(&f->some);
+	bench_queue_free(&f->queue);
+	machines_free(&f->machines);
+	sim_vm_free(&f->vm);
+	free(f);
+}
+
+static void assert_same(const struct mismatch_log *a, const struct mismatch_log *b)
+{
+	assert_int_equal(a->count, b->count);
+	for (size_t i = 0; i < a->count; i++) {
+		assert_int_equal(a->items[i].position, b->items[i].position);
+		assert_int_equal(a->items[i].kind, b->items[i].kind);
+		assert_int_equal(a->items[i].segment, b->items[i].segment);
+		assert_int_equal(a->items[i].time, b->items[i].time);
+	}
+}
+
+/* Go through all segments with one more patch, and only through those that come by it. Returns how
+ * many instructions the latter leaves out. */
+static uint64_t compare(struct fixture *f, const struct patch_candidate *candidate)
+{
+	struct sample_pass pass = { .patches = &f->patches,
+				    .patch = &candidate->patch,
+				    .odds = &f->base,
+				    .segment = candidate->segment,
+				    .most = SIZE_MAX };
+	uint64_t before = f->run.insns, between;
+
+	f->patches.items[0] = candidate->patch;
+	f->patches.items[0].until = UINT64_MAX;
+	f->patches.count = 1;
+	sample_run_pass(&f->run, &pass, &f->all);
+	between = f->run.insns;
+	pass.base = &f->base;
+	sample_run_pass(&f->run, &pass, &f->some);
+	assert_same(&f->all, &f->some);
+	return (before - between) - (between - f->run.insns);
+}
+
+/* The same in three parts. */
+static void compare_parts(struct fixture *f, const struct patch_candidate *candidate)
+{
+	struct sample_pass pass = { .patches = &f->patches,
+				    .patch = &candidate->patch,
+				    .odds = &f->base,
+				    .segment = candidate->segment,
+				    .most = SIZE_MAX };
+	struct mismatch_log one = { 0 }, odds = { 0 };
+
+	pass.base = &f->base;
+	pass.which = SAMPLE_ONE;
+	sample_run_pass(&f->run, &pass, &one);
+	pass.base = &one;
+	pass.which = SAMPLE_ODDS;
+	sample_run_pass(&f->run, &pass, &odds);
+	pass.base = &odds;
+	pass.which = SAMPLE_OTHERS;
+	sample_run_pass(&f->run, &pass, &f->some);
+	assert_same(&f->all, &f->some);
+	mismatch_log_free(&one);
+	mismatch_log_free(&odds);
+}
+
+static void segments_that_do_not_come_by_a_patch_need_not_be_gone_through(void **state)
+{
+	uint64_t left_out = 0;
+	unsigned tried = 0;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct fixture *f = make(seed);
+
+		sample_run_pass(&f->run,
+				&(struct sample_pass){ .patches = &f->patches,
+						       .candidates = &f->candidates,
+						       .is_noting = true,
+						       .most = SIZE_MAX },
+				&f->base);
+		tried += f->candidates.count;
+		for (unsigned i = 0; i < f->candidates.count && i < 16; i++) {
+			left_out += compare(f, &f->candidates.items[i]);
+			compare_parts(f, &f->candidates.items[i]);
+		}
+		finish(f);
+	}
+	assert_true(tried > SEEDS);
+	assert_true(left_out > 0);
+}
+
+/* So many events are no use to anybody. */
+static void a_run_ends_when_there_are_too_many_events(void **state)
+{
+	unsigned ended = 0;
+
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		struct fixture *f = make(seed);
+		struct sample_pass pass = { .patches = &f->patches, .most = SIZE_MAX };
+
+		sample_run_pass(&f->run, &pass, &f->all);
+		pass.most = 1;
+		sample_run_pass(&f->run, &pass, &f->some);
+		assert_true(f->some.count <= f->all.count);
+		ended += f->some.count < f->all.count;
+		finish(f);
+	}
+	assert_true(ended > 0);
+}
+
+static void code_disagrees_where_it_has_changed(void **state)
+{
+	unsigned count = 0;
+
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct fixture *f = make(seed);
+
+		for (size_t i = 0; i < f->run.segments.count; i++)
+			count += sample_run_disagrees(&f->run, i, i & 1);
+		assert_non_null(f->inference.returns.slots);
+		finish(f);
+	}
+	assert_true(count > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(segments_that_do_not_come_by_a_patch_need_not_be_gone_through),
+		cmocka_unit_test(a_run_ends_when_there_are_too_many_events),
+		cmocka_unit_test(code_disagrees_where_it_has_changed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
