@@ -130,8 +130,10 @@ static int write_record(struct timeline *timeline, struct ptvm_error *error)
 							    next_run(lane)->end - start_of(lane) });
 	}
 	record_lines_make(records, &origin);
-	if (lane)
+	if (lane) {
 		pass(timeline, lane, lane->run + 1);
+		timeline->is_ordered = false;
+	}
 	if (time_column_waits(&timeline->times))
 		r = write_timed(timeline, text->data, text->size, records->time_ns, error);
 	else
@@ -180,56 +182,128 @@ static uint64_t time_of(const struct timeline_lane *lane)
 	return next_run(lane)->time_ns;
 }
 
-/* The lane whose next lines come first, NULL if there are none; and the time before which it may go
- * on alone. Returns false when that is not known yet. */
-static bool first(const struct timeline *timeline, struct timeline_lane **ret, uint64_t *until)
+/* Where times are the same the lower lane is first. */
+static bool is_before(const struct timeline_lane *a, const struct timeline_lane *b)
 {
-	struct timeline_lane *best = NULL;
+	return time_of(a) == time_of(b) ? a < b : time_of(a) < time_of(b);
+}
 
-	*until = UINT64_MAX;
-	for (size_t i = 0; i < timeline->lane_count; i++) {
-		struct timeline_lane *lane = &timeline->lanes[i];
+/* Put a lane of the heap that may come after those below it where it belongs. */
+static void sink(struct timeline *timeline, size_t at)
+{
+	struct timeline_lane **heap = timeline->heap;
 
-		if (!lane->chunks.first && !lane->ended)
-			return false;
-		if (!lane->chunks.first)
-			continue;
-		if (!best || time_of(lane) < time_of(best)) {
-			*until = best ? time_of(best) : *until;
-			best = lane;
-		} else if (time_of(lane) < *until) {
-			*until = time_of(lane) + 1; /* a lane below that one */
-		}
+	for (;;) {
+		struct timeline_lane *lane = heap[at];
+		size_t best = at, below = 2 * at + 1;
+
+		for (size_t i = below; i < below + 2 && i < timeline->heap_count; i++)
+			if (is_before(heap[i], heap[best]))
+				best = i;
+		if (best == at)
+			return;
+		heap[at] = heap[best];
+		heap[best] = lane;
+		at = best;
 	}
-	*ret = best;
+}
+
+/* Whether all lanes that have not ended have lines. */
+static bool is_complete(const struct timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->lane_count; i++)
+		if (!timeline->lanes[i].chunks.first && !timeline->lanes[i].ended)
+			return false;
 	return true;
+}
+
+/* Order the lanes that have lines. Returns whether it is known what comes first. */
+static bool order_lanes(struct timeline *timeline)
+{
+	timeline->is_ordered = is_complete(timeline);
+	if (!timeline->is_ordered)
+		return false;
+	timeline->heap_count = 0;
+	for (size_t i = 0; i < timeline->lane_count; i++)
+		if (timeline->lanes[i].chunks.first)
+			timeline->heap[timeline->heap_count++] = &timeline->lanes[i];
+	for (size_t i = timeline->heap_count / 2; i--;)
+		sink(timeline, i);
+	return true;
+}
+
+/* As order_lanes(), where only the first lane may be out of order, or wait for more lines. */
+static bool reorder_first(struct timeline *timeline)
+{
+	const struct timeline_lane *lane = timeline->heap[0];
+
+	if (!timeline->heap_count)
+		return true;
+	if (!lane->chunks.first && !lane->ended)
+		return false;
+	if (!lane->chunks.first)
+		timeline->heap[0] = timeline->heap[--timeline->heap_count];
+	if (timeline->heap_count)
+		sink(timeline, 0);
+	return true;
+}
+
+/* The time before which the first lane may go on alone. */
+static uint64_t until_next(const struct timeline *timeline)
+{
+	struct timeline_lane *const *heap = timeline->heap;
+	const struct timeline_lane *next;
+	uint64_t time_ns;
+
+	if (timeline->heap_count < 2)
+		return UINT64_MAX;
+	next = timeline->heap_count > 2 && is_before(heap[2], heap[1]) ? heap[2] : heap[1];
+	time_ns = time_of(next);
+	return next < heap[0] || time_ns == UINT64_MAX ? time_ns : time_ns + 1;
 }
 
 bool timeline_is_ready(const struct timeline *timeline)
 {
-	struct timeline_lane *lane;
-	uint64_t until;
+	if (!is_complete(timeline))
+		return false;
+	for (size_t i = 0; i < timeline->lane_count; i++)
+		if (timeline->lanes[i].chunks.first)
+			return true;
+	return timeline->records.time_ns != UINT64_MAX;
+}
 
-	return first(timeline, &lane, &until) && (lane || timeline->records.time_ns != UINT64_MAX);
+/* Write the next lines of the lane that is first, which come before a record. */
+static int write_lane(struct timeline *timeline, uint64_t record_ns, struct ptvm_error *error)
+{
+	struct timeline_lane *lane = timeline->heap[0];
+	uint64_t until = until_next(timeline);
+
+	if (next_run(lane)->record) { /* that is not wanted */
+		pass(timeline, lane, lane->run + 1);
+		return 0;
+	}
+	return write_runs(timeline, lane, run_at(lane, until < record_ns ? until : record_ns),
+			  error);
 }
 
 int timeline_write(struct timeline *timeline, struct ptvm_error *error)
 {
-	struct timeline_lane *lane;
-	uint64_t until, record_ns;
+	bool known = timeline->is_ordered ? reorder_first(timeline) : order_lanes(timeline);
 	int r = 0;
 
-	while (!r && !timeline->full && first(timeline, &lane, &until)) {
-		record_ns = timeline->records.time_ns;
-		if (record_ns != UINT64_MAX && (!lane || record_ns <= time_of(lane)))
+	while (!r && !timeline->full && known) {
+		const uint64_t record_ns = timeline->records.time_ns;
+
+		if (record_ns != UINT64_MAX &&
+		    (!timeline->heap_count || record_ns <= time_of(timeline->heap[0]))) {
 			r = write_record(timeline, error);
-		else if (lane && next_run(lane)->record)
-			pass(timeline, lane, lane->run + 1); /* of a record that is not wanted */
-		else if (lane)
-			r = write_runs(timeline, lane,
-				       run_at(lane, until < record_ns ? until : record_ns), error);
-		else
+			known = timeline->is_ordered || order_lanes(timeline);
+		} else if (timeline->heap_count) {
+			r = write_lane(timeline, record_ns, error);
+			known = reorder_first(timeline);
+		} else {
 			break;
+		}
 	}
 	return r ? r : flush(timeline, error);
 }
@@ -242,7 +316,9 @@ int timeline_init(struct timeline *timeline, size_t lanes, const struct print_co
 						.delta = print->delta_time,
 						.nanoseconds = print->nanoseconds };
 	timeline->lanes = calloc(lanes, sizeof(*timeline->lanes));
-	return timeline->lanes ? record_lines_init(&timeline->records, print) : -PTVM_NO_MEMORY;
+	timeline->heap = calloc(lanes, sizeof(struct timeline_lane *));
+	return timeline->lanes && timeline->heap ? record_lines_init(&timeline->records, print)
+						 : -PTVM_NO_MEMORY;
 }
 
 void timeline_free(struct timeline *timeline)
@@ -251,6 +327,7 @@ void timeline_free(struct timeline *timeline)
 		chunk_list_free(&timeline->lanes[i].chunks);
 	chunk_list_free(&timeline->done);
 	free(timeline->lanes);
+	free(timeline->heap);
 	record_lines_free(&timeline->records);
 	text_free(&timeline->times.text);
 	text_free(&timeline->kept);

@@ -31,6 +31,11 @@ struct timeline {
 	const struct timeline_output *output;
 	struct timeline_lane *lanes; /* where times are the same the lower one is first */
 	size_t lane_count;
+	/* Those with lines, the first one on top. Only that one may be out of order, or have no
+	 * more lines, when there is more to write. */
+	struct timeline_lane **heap;
+	size_t heap_count;
+	bool is_ordered;
 	struct record_lines records;
 	struct time_column times;
 	struct iovec slices[TIMELINE_SLICES]; /* lines to be written at once */

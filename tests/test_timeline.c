@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "tests/sim_random.h"
 
 enum { LANES = 3 };
 
@@ -99,6 +102,36 @@ static void lines_are_in_order_of_time_and_then_of_lanes(void **state)
 	add(*state, 2, "0134");
 	end(*state);
 	assert_written(*state, "0c 1a 1a 1b 1c 2b 2b 3a 3b 3c 4c ");
+}
+
+/* Chunks of one line come for one lane or the other, in order of time in each. */
+static void lines_of_many_lanes_come_in_order_however_they_arrive(void **state)
+{
+	enum { MANY = 9, ROUNDS = 400, TIMES = 10 };
+	struct fixture *fixture = *state;
+	struct sim_random random = { 3 };
+	unsigned times[MANY] = { 0 }, counts[TIMES][MANY] = { 0 };
+	char expected[3 * ROUNDS + 1] = "", *p = expected;
+
+	assert_int_equal(timeline_init(&fixture->timeline, MANY, &fixture->print, &fixture->output),
+			 0);
+	fixture->timeline.lane_count = MANY;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		unsigned lane = (unsigned)sim_random_below(&random, MANY);
+
+		times[lane] += times[lane] + 1 < TIMES && sim_random_once_in(&random, 4);
+		counts[times[lane]][lane]++;
+		add(fixture, lane, (char[]){ (char)('0' + times[lane]), 0 });
+		assert_int_equal(timeline_write(&fixture->timeline, &fixture->error), 0);
+	}
+	for (unsigned i = 0; i < MANY; i++) {
+		fixture->timeline.lanes[i].ended = true;
+		assert_int_equal(timeline_write(&fixture->timeline, &fixture->error), 0);
+	}
+	for (unsigned i = 0; i < TIMES * MANY; i++)
+		for (unsigned n = counts[i / MANY][i % MANY]; n--;)
+			p += sprintf(p, "%u%c ", i / MANY, 'a' + i % MANY);
+	assert_written(fixture, expected);
 }
 
 static void lines_wait_for_those_that_may_come_before(void **state)
@@ -336,6 +369,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(lines_are_in_order_of_time_and_then_of_lanes),
+		TEST(lines_of_many_lanes_come_in_order_however_they_arrive),
 		TEST(lines_wait_for_those_that_may_come_before),
 		TEST(where_chunks_end_does_not_matter),
 		TEST(what_led_to_samples_is_no_line),
