@@ -209,11 +209,12 @@ static struct lane *pick(struct team *team, struct job **ret)
 	for (size_t i = 0; i < team->lane_count; i++) {
 		struct lane *lane = &team->lanes[i];
 		struct job *job = first_waiting(lane);
-		uint64_t time = job ? job_time(job) : lane->walk.walk.segment.clock.now;
+		uint64_t time;
 		bool is_better;
 
 		if (!job && !can_walk(team, lane))
 			continue;
+		time = job ? job_time(job) : lane->walk.walk.segment.clock.now;
 		if (!is_missed(team, lane, job) && is_short_of_jobs(team, lane))
 			job = NULL;
 		if (is_missed(team, lane, job))
