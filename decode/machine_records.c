@@ -270,13 +270,20 @@ static int sort_build_ids(struct reader *reader)
 	return 0;
 }
 
+/* The vDSO of a process that runs 32-bit code. perf's table and cache have but one vDSO, that of
+ * perf itself, which is another. */
+static bool is_vdso_of_32_bits(const struct perf_mmap *map)
+{
+	return !strcmp(map->filename, "[vdso]") && map->start <= UINT32_MAX;
+}
+
 /* A build id that the map's record does not have may be in the table. */
 static void add_build_id(const struct reader *reader, struct perf_mmap *map)
 {
 	struct perf_build_id wanted = { .filename = map->filename };
 	const struct perf_build_id *key = &wanted, **found;
 
-	if (map->build_id.size)
+	if (map->build_id.size || is_vdso_of_32_bits(map))
 		return;
 	found = bsearch(&key, reader->build_ids, reader->build_id_count, sizeof(*reader->build_ids),
 			compare_build_ids);

@@ -392,6 +392,27 @@ static void build_ids_are_those_of_the_hosts_programs(void **state)
 	}
 }
 
+static void the_tables_vdso_is_not_that_of_32_bit_code(void **state)
+{
+	static struct perf_build_id table = {
+		.cpumode = USER, .pid = -1, .id = { { 1 }, 20 }, .filename = "[vdso]"
+	};
+	static const uint64_t starts[] = { 0xf7fc2000, 0x7fff12345000 };
+	struct bench *bench = *state;
+	struct process_view view;
+	struct machine *host;
+
+	bench->data.build_ids.items = &table;
+	bench->data.build_ids.count = 1;
+	for (size_t i = 0; i < 2; i++)
+		add_map(bench, USER, PID, starts[i], PAGE, 0, "[vdso]");
+	host = read_all(bench);
+	for (size_t i = 0; i < 2; i++) {
+		assert_true(processes_find(&host->processes, PID, starts[i], 1000, &view));
+		assert_int_equal(view.map->dso->build_id.size, i ? 20 : 0);
+	}
+}
+
 static void a_build_id_of_the_map_goes_before_the_tables(void **state)
 {
 	struct {
@@ -553,6 +574,7 @@ int main(void)
 		WITH_FIXTURE(what_guests_processes_do_is_not_the_hosts),
 		cmocka_unit_test(what_is_no_file_is_named_as_perf_names_it),
 		WITH_FIXTURE(build_ids_are_those_of_the_hosts_programs),
+		WITH_FIXTURE(the_tables_vdso_is_not_that_of_32_bit_code),
 		WITH_FIXTURE(a_build_id_of_the_map_goes_before_the_tables),
 		WITH_FIXTURE(a_file_is_known_once),
 		WITH_FIXTURE(programs_are_loaded_once_and_unloaded_once),
