@@ -7,8 +7,7 @@
  * Map the recording at `path` ("-": standard input) whole, and set path, directory, file_path,
  * file, mapping and parts of `ret`. What comes from a pipe is kept in an unlinked temporary file.
  * Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT (empty, a directory without a recording, or a pipe that
- * begins as no recording does) or
- * -PTVM_NO_MEMORY.
+ * begins as no recording does) or -PTVM_NO_MEMORY.
  */
 int perf_file_open(const char *path, struct perf_data *ret, struct ptvm_error *error);
 

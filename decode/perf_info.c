@@ -99,16 +99,19 @@ static void print_pmu_mappings(const struct perf_data *data, FILE *out)
 	(void)fputs(count ? "\n" : "# pmu mappings: not available\n", out);
 }
 
-/* Events from a leader on, as {leader,member}, behind the group's name if it has one. */
-static void print_group(const struct perf_data *data, struct byte_reader *payload, FILE *out)
+/* Events from a leader on, as {leader,member}, behind the group's name if it has one. No event is
+ * in two groups: `next` is the first behind them so far, or the output could have any size. */
+static void print_group(const struct perf_data *data, struct byte_reader *payload, uint64_t *next,
+			FILE *out)
 {
 	const char *name;
 	size_t length = take_string(payload, &name);
 	uint64_t leader = byte_reader_number(payload, 4), members = byte_reader_number(payload, 4);
 	const char *before = "{";
 
-	if (members < 2 || leader + members > data->events.count)
+	if (members < 2 || leader < *next || leader + members > data->events.count)
 		return;
+	*next = leader + members;
 	(void)fputs("# group: ", out);
 	if (length != strlen("{anon_group}") || memcmp(name, "{anon_group}", length))
 		printable_write(name, length, out);
@@ -123,10 +126,10 @@ static void print_group(const struct perf_data *data, struct byte_reader *payloa
 static void print_groups(const struct perf_data *data, FILE *out)
 {
 	struct byte_reader payload = payload_of(data, PERF_FEATURE_GROUP_DESC);
-	uint64_t count = byte_reader_number(&payload, 4);
+	uint64_t count = byte_reader_number(&payload, 4), next = 0;
 
 	for (uint64_t i = 0; i < count && payload.left.size; i++)
-		print_group(data, &payload, out);
+		print_group(data, &payload, &next, out);
 }
 
 static void print_auxtrace(const struct perf_data *data, FILE *out)

@@ -291,22 +291,38 @@ static void put_group(struct bench *bench, const char *name, uint32_t leader, ui
 
 static void groups_are_their_events(void **state)
 {
-	struct perf_event events[] = { { .name = "a" }, { .name = "b\033" }, { .name = "c" } };
+	struct perf_event events[] = { { .name = "a" }, { .name = "b\033" }, { .name = "c" },
+				       { .name = "d" }, { .name = "e" },     { .name = "f" } };
+	struct bench *bench = *state;
+
+	bench->data.events.items = events;
+	bench->data.events.count = 6;
+	put_u32(bench, 6);
+	put_group(bench, "{anon_group}", 0, 2);
+	put_group(bench, "alone", 2, 1);
+	put_group(bench, "mine", 2, 2);
+	put_group(bench, "too many", 4, 3);
+	put_group(bench, "behind", UINT32_MAX, 2);
+	put_group(bench, "{anon}", 4, 2);
+	take(bench, PERF_FEATURE_GROUP_DESC);
+	assert_lines(bench, "# group: {a,b?}\n# group: mine{c,d}\n# group: {anon}{e,f}\n");
+	take_part(bench, PERF_FEATURE_GROUP_DESC, bench->size - 1);
+	assert_lines(bench, "# group: {a,b?}\n# group: mine{c,d}\n");
+}
+
+static void no_event_is_in_two_groups(void **state)
+{
+	struct perf_event events[] = { { .name = "a" }, { .name = "b" }, { .name = "c" } };
 	struct bench *bench = *state;
 
 	bench->data.events.items = events;
 	bench->data.events.count = 3;
-	put_u32(bench, 6);
-	put_group(bench, "{anon_group}", 0, 2);
-	put_group(bench, "mine", 1, 2);
-	put_group(bench, "alone", 2, 1);
-	put_group(bench, "too many", 1, 3);
-	put_group(bench, "behind", UINT32_MAX, 2);
-	put_group(bench, "{anon}", 0, 3);
+	put_u32(bench, 3);
+	put_group(bench, "one", 0, 2);
+	put_group(bench, "two", 0, 2);
+	put_group(bench, "three", 1, 2);
 	take(bench, PERF_FEATURE_GROUP_DESC);
-	assert_lines(bench, "# group: {a,b?}\n# group: mine{b?,c}\n# group: {anon}{a,b?,c}\n");
-	take_part(bench, PERF_FEATURE_GROUP_DESC, bench->size - 1);
-	assert_lines(bench, "# group: {a,b?}\n# group: mine{b?,c}\n");
+	assert_lines(bench, "# group: one{a,b}\n");
 }
 
 static void single_numbers_are_read_from_payloads(void **state)
@@ -408,6 +424,7 @@ int main(void)
 		WITH_FIXTURE(pmus_have_numbers),
 		WITH_FIXTURE(pmus_end_where_their_payload_does),
 		WITH_FIXTURE(groups_are_their_events),
+		WITH_FIXTURE(no_event_is_in_two_groups),
 		WITH_FIXTURE(single_numbers_are_read_from_payloads),
 		WITH_FIXTURE(the_compression_has_a_name_level_and_ratio),
 		WITH_FIXTURE(capabilities_are_pairs),
