@@ -19,7 +19,6 @@ enum {
 	MORE_PARTS = 16,          /* then at a time, for all code that was met, */
 	TIRED = 4,                /* and twice as many, up to so often, where that brings nothing */
 	SEGMENT_BYTES = 64 << 10, /* of trace, at least */
-	HELD_BYTES = 1 << 20,     /* of trace, before its pages are given back */
 };
 
 struct pass {
@@ -39,10 +38,7 @@ static void run_queue(struct pass *pass, const struct inference_source *source)
 	pt_walk_init(&walk, source->queue, sources->config, &sources->offsets, SEGMENT_BYTES);
 	while (!pass->visitor.is_out_of_memory && !pt_walk_next(&walk, &segment)) {
 		code_visitor_run(&pass->visitor, source, &segment);
-		if (segment.to - held < HELD_BYTES)
-			continue;
-		aux_pages_release_trace(&sources->mapping, source->queue, held, segment.to);
-		held = segment.to;
+		aux_pages_pass(&sources->mapping, source->queue, &held, segment.to);
 	}
 }
 

@@ -76,4 +76,5 @@ void visited_codes_free(struct visited_codes *codes)
 	vec_free(codes);
 	free(codes->sorted);
 	codes->sorted = NULL;
+	codes->sorted_room = 0;
 }
