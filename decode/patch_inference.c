@@ -6,7 +6,6 @@
 #include "decode/base/error.h"
 #include "decode/base/vec.h"
 #include "decode/flow_patch.h"
-#include "decode/machines.h"
 #include "decode/sample_run.h"
 
 enum {
@@ -331,8 +330,8 @@ static void learn(struct work *work)
 		run_without(work, learned, NULL, true);
 }
 
-/* See what one of the known patches, the last, does beside all others. It is in force before and
- * afterwards. */
+/* See what one of the known patches, the last, does beside all others. It is in force before and,
+ * unless it explains nothing, afterwards. */
 static struct mismatch_verdict try_last(struct work *work, struct hypothesis *hypothesis)
 {
 	struct flow_patches *known = &work->known;
@@ -343,6 +342,8 @@ static struct mismatch_verdict try_last(struct work *work, struct hypothesis *hy
 	run_without(work, &hypothesis->candidate.patch, NULL, false);
 	verdict = try_all(work, &hypothesis->candidate);
 	known->items[known->count++] = hypothesis->candidate.patch;
+	if (!verdict.gone) /* the run with it may have ended early, and tell of few segments */
+		return verdict;
 	set_times(work, &verdict, patch);
 	swap(&work->without, &work->with);
 	if (patch->since || patch->until != UINT64_MAX)
