@@ -20,7 +20,7 @@ uint64_t flow_guess_steps(const struct pt_segment *segment)
 
 bool flow_guess_is_allowed(const struct pt_flow *flow)
 {
-	return !flow->trial && flow->where.inference;
+	return !flow->trial && flow->where.inference && flow->return_steps;
 }
 
 struct flow_guess *flow_guess_new(const struct pt_flow *flow, struct pt_flow *trial)

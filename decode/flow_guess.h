@@ -27,8 +27,8 @@ struct flow_guess {
 /** How much a flow may try in its segment. */
 uint64_t flow_guess_steps(const struct pt_segment *segment);
 
-/** Whether a flow may try anything: it is no trial itself, and it is of a trace that patches are
- * inferred from. */
+/** Whether a flow may try anything: it is no trial itself, it is of a trace that patches are
+ * inferred from, and it has not yet tried as much as it may. */
 bool flow_guess_is_allowed(const struct pt_flow *flow);
 
 /** Begin, where that is allowed; `trial` becomes the flow to try things with. NULL when memory is

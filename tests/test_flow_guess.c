@@ -103,6 +103,7 @@ static void what_is_tried_is_limited(void **state)
 	assert_int_equal(flow_guess_follow(guess, &trial).verdict, GUESS_OPEN);
 	assert_false(flow_guess_end(guess, flow));
 	assert_int_equal(flow->return_steps, 0);
+	assert_false(flow_guess_is_allowed(flow));
 	patch_inference_free(&fixture.inference);
 	flow_fixture_deinit(&fixture.f);
 }
@@ -114,6 +115,7 @@ static void a_trial_tries_nothing(void **state)
 
 	assert_false(flow_guess_is_allowed(&flow));
 	flow.where.inference = &inference;
+	flow.return_steps = 1;
 	assert_true(flow_guess_is_allowed(&flow));
 	flow.trial = FLOW_TRIES_PATCHES;
 	assert_false(flow_guess_is_allowed(&flow));
