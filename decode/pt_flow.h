@@ -129,7 +129,7 @@ struct flow_patches {
 		struct tracepoint_group group; /* instead of both: many at once */
 		uint32_t from;                 /* in force once packets told so many addresses, */
 		uint64_t since, until;         /* and at times in [since, until) */
-	} items[FLOW_PATCHES];                 /* the last, see flow_mark_set() */
+	} items[FLOW_PATCHES];                 /* the last, see flow_copy() */
 };
 
 /** Modules that may have been replaced since they were copied (replaced_module.h). */
@@ -230,7 +230,7 @@ struct pt_flow {
 		uint32_t watched, count, last;
 	} patch_visits;
 	struct flow_learned learned;
-	struct flow_patches patches; /* the last, see flow_mark_set() */
+	struct flow_patches patches; /* the last, see flow_copy() */
 };
 
 /**

@@ -1,7 +1,7 @@
 /* The calls that are open: where they return to, as the CPU keeps it for compressed returns (SDM
  * "RET Compression"). Behind a gap nobody knows which calls from before it still are: they stay
  * below those that are made from then on, and are doubted until a search for the way back
- * (flow_guess.h) trusts them again. A PSB empties the CPU's stack, and so ends all doubt. */
+ * (flow_way_back.h) trusts them again. A PSB empties the CPU's stack, and so ends all doubt. */
 #pragma once
 
 #include <stdbool.h>

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "decode/flow_packet.h"
+#include "decode/mismatch_log.h"
 #include "tests/flow_fixture.h"
 
 /* A kernel's loop, whose branch may be patched: 00 je 00; 02 nop. The trace goes round twice. */
@@ -156,6 +157,23 @@ static void what_was_learned_is_not_taken_back(void **state)
 	assert_true(flow->learned.modules.any);
 }
 
+/* Nor does a log tell of what was taken back. */
+static void what_came_since_is_not_in_the_log(void **state)
+{
+	struct fixture *f = *state;
+	struct mismatch_log log = { 0 };
+
+	f->flow.flow.where.log = &log;
+	flow_gap(&f->flow.run, GAP_MISMATCH, base);
+	flow_mark_set(&f->flow.run, &f->mark);
+	flow_begin_at(&f->flow.run, base);
+	flow_gap(&f->flow.run, GAP_MISMATCH, base);
+	assert_int_equal(log.count, 3);
+	flow_mark_return(&f->flow.run, &f->mark, &f->none);
+	assert_int_equal(log.count, 1);
+	mismatch_log_free(&log);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -166,6 +184,7 @@ int main(void)
 		TEST(other_patches_are_in_force_from_there),
 		TEST(patches_of_before_are_kept_by_the_mark),
 		TEST(what_was_learned_is_not_taken_back),
+		TEST(what_came_since_is_not_in_the_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
