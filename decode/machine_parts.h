@@ -1,4 +1,4 @@
-/* What a machine is made of; for machines.c, machine.c and machine_*.c only. */
+/* What a machine is made of; for machines.c, machine.c, machine_*.c and tracepoint_table.c only. */
 #pragma once
 
 #include <pthread.h>
