@@ -166,8 +166,8 @@ static void do_nothing(int signal_number)
 {
 }
 
-/* A file that may not become so large is an error like others. Unlike a signal that is ignored, one
- * with a handler is what it was in the programs that we start. */
+/* A file that may not become so large (ulimit -f) is an error like others. Unlike a signal that is
+ * ignored, one with a handler is what it was in the programs that we start. */
 static void survive_large_files(void)
 {
 	const struct sigaction action = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };

@@ -101,10 +101,8 @@ int record(const struct roots *roots, const struct perf_kernel *kernel,
 	r = record_targets_find(roots, options, &recorder.targets, error);
 	if (!r)
 		r = prepare(&loop, error);
-	/* That nobody reads our messages is no reason to end a recording; that its file may not
-	 * grow any more (ulimit -f) is one, but not to leave it incomplete. */
+	/* That nobody reads our messages is no reason to end a recording. */
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN);
 	allow_many_files();
 	recorder.wake_fd = loop.wake;
 	if (!r)
