@@ -63,32 +63,6 @@ static void prints(struct print_bench *bench, const char *expected)
 static const struct pt_context host = { .bits = 64, .vmcs = UINT64_MAX };
 static const struct pt_context guest = { .bits = 64, .nr = true, .vmcs = 0x1000 };
 
-static void tracing_begins_and_ends(void **state)
-{
-	struct print_bench *bench = print_bench_new(FIELD_FLAGS | FIELD_IP | FIELD_ADDR, "b");
-
-	add_context(bench, host);
-	add(bench, FLOW_BEGIN, 0x1000);
-	add(bench, FLOW_ASYNC, 0x2000);
-	add(bench, FLOW_END_ASYNC, 0);
-	prints(bench, "  tr strt                               0 =>             1000\n"
-		      "  hw int                             1000 =>             2000\n"
-		      "  tr end  async                      2000 =>                0\n");
-}
-
-static void a_vm_exit_is_two_halves(void **state)
-{
-	struct print_bench *bench = print_bench_new(FIELD_NR | FIELD_IP | FIELD_ADDR, "b");
-
-	add_context(bench, guest);
-	add(bench, FLOW_BEGIN, 0x1000);
-	add_context(bench, host);
-	add(bench, FLOW_ASYNC, 0x2000);
-	prints(bench, "guest                 0 =>             1000\n"
-		      "guest              1000 =>                0\n"
-		      "host                 0 =>             2000\n");
-}
-
 static void the_letters_choose_branches(void **state)
 {
 	struct print_bench *bench = print_bench_new(FIELD_IP | FIELD_ADDR, "c");
@@ -460,8 +434,6 @@ static void only_wanted_sides_are_printed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tracing_begins_and_ends),
-		cmocka_unit_test(a_vm_exit_is_two_halves),
 		cmocka_unit_test(the_letters_choose_branches),
 		cmocka_unit_test(events_have_words),
 		cmocka_unit_test(the_data_of_a_control_flow_event_comes_with_it),
