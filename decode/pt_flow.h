@@ -209,7 +209,7 @@ struct pt_flow {
 	struct return_stack calls;
 	struct flow_way_back way_back;
 	/* So far. */
-	uint64_t insns;       /* that ran */
+	uint64_t insns;       /* that were followed */
 	uint64_t cycles;      /* by CYC packets */
 	uint32_t addresses;   /* told by packets */
 	uint32_t returns_met; /* compressed returns to a call that was followed */
