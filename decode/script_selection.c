@@ -83,8 +83,8 @@ static bool explain_pause(const struct script *script, struct text *text)
 
 	for (size_t i = 0; !traced.within && i < script->queue_count; i++)
 		if (number_ranges_has(&script->print.cpus, script->queues[i].cpu))
-			traced_times_add(&script->queues[i], script->print.pt, times->items,
-					 &traced);
+			traced_times_add(&script->queues[i], script->print.pt,
+					 &script->print.mapping, times->items, &traced);
 	if (traced.within || (!traced.before && !traced.after))
 		return false;
 	begin(text, "--time", script->args.times);

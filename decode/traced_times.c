@@ -1,5 +1,6 @@
 #include "decode/traced_times.h"
 
+#include "decode/aux_pages.h"
 #include "decode/pt_segment.h"
 
 /* When a segment begins: by its PSB+, without which it follows what was before. */
@@ -35,11 +36,13 @@ static bool add(uint64_t from, uint64_t to, const struct time_range *range,
 }
 
 void traced_times_add(const struct aux_queue *queue, const struct pt_config *config,
-		      const struct time_range *range, struct traced_times *ret)
+		      const struct bytes *mapping, const struct time_range *range,
+		      struct traced_times *ret)
 {
 	struct pt_segment segment;
 	struct pt_walk walk;
 	bool decided = false;
+	uint64_t held = 0;
 
 	pt_walk_init(&walk, queue, config, NULL, 0);
 	while (!decided && !pt_walk_next(&walk, &segment)) {
@@ -48,5 +51,6 @@ void traced_times_add(const struct aux_queue *queue, const struct pt_config *con
 		if (to)
 			decided = add(from ? time_conv_ns(&config->conv, from) : 0,
 				      time_conv_ns(&config->conv, to), range, ret);
+		aux_pages_pass(mapping, queue, &held, segment.to);
 	}
 }

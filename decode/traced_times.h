@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "decode/aux_queue.h"
+#include "decode/base/bytes.h"
 #include "decode/pt_config.h"
 #include "decode/time_ranges.h"
 
@@ -20,6 +21,9 @@ struct traced_times {
  * known where a PSB begins what comes after it, as when a thread runs again.
  *
  * Reads the packets up to the range.
+ *
+ * @mapping  of the file that the queue lies in: pages that were read are given back
  */
 void traced_times_add(const struct aux_queue *queue, const struct pt_config *config,
-		      const struct time_range *range, struct traced_times *ret);
+		      const struct bytes *mapping, const struct time_range *range,
+		      struct traced_times *ret);

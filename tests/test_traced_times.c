@@ -3,6 +3,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -10,6 +12,9 @@
 
 /* Ticks are ns. */
 static const struct pt_config config = { .tsc = true, .conv = { .valid = true, .mult = 1 } };
+
+/* The trace is in no file. */
+static const struct bytes no_mapping;
 
 struct fixture {
 	struct pt_bytes bytes;
@@ -60,7 +65,7 @@ static void expect(const struct aux_queue *queue, uint64_t from, uint64_t to,
 	const struct time_range range = { from, to };
 	struct traced_times found = { 0 };
 
-	traced_times_add(queue, &config, &range, &found);
+	traced_times_add(queue, &config, &no_mapping, &range, &found);
 	assert_int_equal(found.within, expected.within);
 	if (expected.within)
 		return;
@@ -115,13 +120,39 @@ static void queues_are_put_together(void **state)
 	const struct time_range range = { 3000, 4000 };
 	struct traced_times found = { .before = 2500, .after = 4500 };
 
-	traced_times_add(two_runs(*state), &config, &range, &found);
+	traced_times_add(two_runs(*state), &config, &no_mapping, &range, &found);
 	assert_int_equal(found.before, 2500);
 	assert_int_equal(found.after, 4500);
 	found = (struct traced_times){ .before = 1500, .after = 5500 };
-	traced_times_add(&((struct fixture *)*state)->bench.queue, &config, &range, &found);
+	traced_times_add(&((struct fixture *)*state)->bench.queue, &config, &no_mapping, &range,
+			 &found);
 	assert_int_equal(found.before, 2000);
 	assert_int_equal(found.after, 5000);
+}
+
+static void what_was_read_is_given_back(void **state)
+{
+	enum { SIZE = 4 << 20, SECOND = 2 << 20 };
+	const int kind = MAP_PRIVATE | MAP_ANONYMOUS; /* zeroes once it was given back */
+	uint8_t *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, kind, -1, 0);
+	const struct bytes mapping = { memory, SIZE };
+	struct aux_span span = { .data = memory, .size = SIZE };
+	const struct aux_queue queue = { .spans = &span, .count = 1, .size = SIZE };
+	const struct time_range range = { 3000, 4000 };
+	struct fixture *fixture = *state;
+	struct traced_times found = { 0 };
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	put_run(fixture, 1000, 2000);
+	memcpy(memory, fixture->bytes.data, fixture->bytes.size);
+	fixture->bytes.size = 0;
+	put_run(fixture, 5000, 6000);
+	memcpy(memory + SECOND, fixture->bytes.data, fixture->bytes.size);
+	traced_times_add(&queue, &config, &mapping, &range, &found);
+	assert_int_equal(found.before, 2000);
+	assert_int_equal(found.after, 5000);
+	assert_int_equal(memory[0], 0);
+	(void)munmap(memory, SIZE);
 }
 
 static void an_empty_queue_says_nothing(void **state)
@@ -141,6 +172,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(behind_a_loss_the_beginning_is_not_known, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(queues_are_put_together, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_was_read_is_given_back, set_up, tear_down),
 		cmocka_unit_test(an_empty_queue_says_nothing),
 	};
 
