@@ -338,11 +338,6 @@ static void without_evidence_all_is_as_copied(void **state)
 	assert_true(since(state, "AAAA", "BBBB") == UINT64_MAX);
 }
 
-static void code_of_a_third_kind_says_nothing(void **state)
-{
-	assert_int_equal(since(state, "BxxAAxA", "x"), 251);
-}
-
 static void a_module_that_came_is_judged_as_a_whole(void **state)
 {
 	uint64_t found[2];
@@ -523,7 +518,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_later_copy_holds_from_between_the_visits_that_tell),
 		cmocka_unit_test(without_evidence_all_is_as_copied),
-		cmocka_unit_test(code_of_a_third_kind_says_nothing),
 		cmocka_unit_test(a_module_that_came_is_judged_as_a_whole),
 		cmocka_unit_test_setup_teardown(there_may_be_many_modules, set_up, tear_down),
 		cmocka_unit_test(a_change_is_found_between_parts_of_a_long_trace),
