@@ -46,6 +46,13 @@ static struct flow_code where_of(const struct sample_run *run, size_t index)
 	return run->inference->sources.items[run->segments.items[index].source].where;
 }
 
+/* A gap in a kernel; the item behind it says where. Code that never ends is disagreed with, too. */
+static bool is_disagreement(const struct flow_item *item)
+{
+	return item->kind == FLOW_GAP && (item->count == GAP_MISMATCH || item->count == GAP_LOOP) &&
+	       item[1].value >> 63;
+}
+
 bool sample_run_disagrees(struct sample_run *run, size_t index, bool is_noting)
 {
 	struct flow_code where = where_of(run, index);
@@ -56,9 +63,7 @@ bool sample_run_disagrees(struct sample_run *run, size_t index, bool is_noting)
 	while (goes_on && !found) {
 		goes_on = fill(run);
 		for (uint32_t i = 0; i < run->batch.count; i++)
-			found |= run->batch.items[i].kind == FLOW_GAP &&
-				 run->batch.items[i].count == GAP_MISMATCH &&
-				 run->batch.items[i + 1].value >> 63;
+			found |= is_disagreement(&run->batch.items[i]);
 	}
 	return found;
 }
@@ -92,6 +97,19 @@ static void run_segment(struct sample_run *run, const struct sample_pass *pass, 
 	run->insns -= flow->insns < run->insns ? flow->insns : run->insns;
 }
 
+/* Of segments that come by the pass's patch. */
+static bool is_chosen(const struct sample_pass *pass, size_t index)
+{
+	bool is_odd = pass->odds && mismatch_log_is_at_odds(pass->odds, (uint32_t)index);
+
+	switch (pass->which) {
+	case SAMPLE_ONE: return index == pass->segment;
+	case SAMPLE_ODDS: return index != pass->segment && is_odd;
+	case SAMPLE_OTHERS: return index != pass->segment && !is_odd;
+	default: return true;
+	}
+}
+
 static bool is_gone_through(const struct sample_run *run, const struct sample_pass *pass,
 			    size_t index)
 {
@@ -100,12 +118,8 @@ static bool is_gone_through(const struct sample_run *run, const struct sample_pa
 	if (pass->candidates && pass->candidates->asked < PATCH_ASKED_MAX &&
 	    mismatch_log_is_at_odds(pass->base, (uint32_t)index))
 		return true;
-	if (!pass->patch || !met_sites_have(&run->sites[index], pass->patch))
-		return false;
-	if (pass->which == SAMPLE_ALL || index == pass->segment)
-		return pass->which <= SAMPLE_ONE;
-	return pass->which != SAMPLE_ONE &&
-	       mismatch_log_is_at_odds(pass->odds, (uint32_t)index) == (pass->which == SAMPLE_ODDS);
+	return pass->patch && met_sites_have(&run->sites[index], pass->patch) &&
+	       is_chosen(pass, index);
 }
 
 void sample_run_pass(struct sample_run *run, const struct sample_pass *pass,
