@@ -104,6 +104,7 @@ void mismatch_log_add_from(struct mismatch_log *log, const struct mismatch_log *
 	for (size_t i = find_segment(other, log->segment);
 	     i < other->count && other->items[i].segment == log->segment; i++)
 		mismatch_log_add(log, other->items[i]);
+	log->is_cut |= other->is_cut;
 }
 
 /* Branches that look odd, but that programs do make: they are made with and without the patch. */
