@@ -66,11 +66,7 @@ static void watch_over(struct crew *crew, const struct watch *watch)
 		total += crew->queues[i].size;
 	(void)pthread_mutex_lock(&crew->lock);
 	while (crew->working) {
-		const int64_t until_ms = monotonic_ms() + TICK_MS;
-		const struct timespec until = { until_ms / MS_PER_S,
-						until_ms % MS_PER_S * NS_PER_MS };
-
-		(void)pthread_cond_clockwait(&crew->changed, &crew->lock, CLOCK_MONOTONIC, &until);
+		monotonic_wait(&crew->changed, &crew->lock, monotonic_ms() + TICK_MS);
 		if (!watch->go_on(watch->context,
 				  (double)__atomic_load_n(&crew->walks.done, __ATOMIC_RELAXED) /
 					  (double)(total ? total : 1)))

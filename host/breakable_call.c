@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "decode/base/interrupt.h"
 #include "decode/base/monotonic.h"
@@ -61,14 +60,13 @@ static void *work(void *context)
 /* Wait a moment; `since_ms` is when a signal was first seen to wait, 0: none does. */
 static void wait(struct call *call, int64_t *since_ms)
 {
-	const int64_t now = monotonic_ms(), until = now + LOOK_MS;
-	const struct timespec time = { until / MS_PER_S, until % MS_PER_S * NS_PER_MS };
+	const int64_t now = monotonic_ms();
 
 	if (!interrupt_waits())
 		*since_ms = 0;
 	else if (!*since_ms)
 		*since_ms = now;
-	(void)pthread_cond_clockwait(&call->ended, &call->lock, CLOCK_MONOTONIC, &time);
+	monotonic_wait(&call->ended, &call->lock, now + LOOK_MS);
 }
 
 /* Returns whether it ended before our patience did. */

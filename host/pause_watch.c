@@ -40,12 +40,11 @@ static void look(struct pause_watch *watch, struct domain_link *link)
 static bool wait(struct pause_watch *watch)
 {
 	const int64_t until = monotonic_ms() + PAUSE_WATCH_MS;
-	const struct timespec time = { until / MS_PER_S, until % MS_PER_S * NS_PER_MS };
 	bool is_stopping;
 
 	(void)pthread_mutex_lock(&watch->lock);
 	while (!watch->is_stopping && monotonic_ms() < until)
-		(void)pthread_cond_clockwait(&watch->wake, &watch->lock, CLOCK_MONOTONIC, &time);
+		monotonic_wait(&watch->wake, &watch->lock, until);
 	is_stopping = watch->is_stopping;
 	(void)pthread_mutex_unlock(&watch->lock);
 	return !is_stopping;

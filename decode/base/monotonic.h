@@ -1,6 +1,7 @@
 /* A clock that only goes on, to measure how long something takes. */
 #pragma once
 
+#include <pthread.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -13,4 +14,14 @@ static inline int64_t monotonic_ms(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &time);
 	return (int64_t)time.tv_sec * MS_PER_S + time.tv_nsec / NS_PER_MS;
+}
+
+/** Wait for a signal to `condition`, by monotonic_ms() until `until_ms` at the latest; perhaps
+ * there was none. `lock` is held, and given up meanwhile. */
+static inline void monotonic_wait(pthread_cond_t *condition, pthread_mutex_t *lock,
+				  int64_t until_ms)
+{
+	const struct timespec until = { until_ms / MS_PER_S, until_ms % MS_PER_S * NS_PER_MS };
+
+	(void)pthread_cond_clockwait(condition, lock, CLOCK_MONOTONIC, &until);
 }
