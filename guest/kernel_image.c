@@ -5,8 +5,8 @@
 
 #include "guest/page_walk.h"
 
-/* A hole this large ends the image: modules are further off, and what Linux frees of its image
- * after it booted is smaller. */
+/* A hole this large ends the image: what Linux frees of it after it booted is smaller. Where it is
+ * not placed by chance, modules are further off, and otherwise behind the limit. */
 enum { FAR = 16 << 20 };
 
 static int find(struct page_walk *walk, uint64_t *ret_start, uint64_t *ret_end,
@@ -17,7 +17,7 @@ static int find(struct page_walk *walk, uint64_t *ret_start, uint64_t *ret_end,
 	int r;
 
 	*ret_start = *ret_end = 0;
-	while ((r = page_walk_next(walk, at, kernel_image_last, &run, error)) > 0) {
+	while ((r = page_walk_next(walk, at, kernel_image_limit, &run, error)) > 0) {
 		if (!run.is_supervisor) {
 			at = run.address + run.size;
 			continue;

@@ -11,9 +11,12 @@ struct page_walk;
 
 enum { KERNEL_IMAGE_BYTES = 256 << 20 /* more is refused */ };
 
-/* Where Linux maps its image, and after it modules (Documentation/arch/x86/x86_64/mm.rst). */
+/* Where Linux maps its image, and after it modules (Documentation/arch/x86/x86_64/mm.rst). An image
+ * that is placed by chance (KASLR) ends anywhere before the limit, where then modules begin
+ * (KERNEL_IMAGE_SIZE, MODULES_VADDR). */
 static const uint64_t kernel_image_first = 0xffffffff80000000;
-static const uint64_t kernel_image_last = 0xffffffffff000000;
+static const uint64_t kernel_image_limit = 0xffffffffc0000000;
+static const uint64_t kernel_image_last = 0xffffffffff000000; /* and no module is after it */
 
 struct kernel_image {
 	uint64_t address;

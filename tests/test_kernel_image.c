@@ -94,7 +94,7 @@ static void pages_of_users_are_not_the_kernels(void **state)
 static void only_where_linux_maps_it_is_looked(void **state)
 {
 	put(0xffffffff00000000, "below", 0);
-	put(kernel_image_last, "above", 0);
+	put(kernel_image_limit, "above", 0);
 	put(0x400000, "program", 0);
 	assert_int_equal(read_image(), -PTVM_NOT_FOUND);
 	assert_non_null(strstr(fixture.error.message, "no kernel of Linux"));
@@ -105,8 +105,22 @@ static void only_where_linux_maps_it_is_looked(void **state)
 
 static void the_last_page_counts(void **state)
 {
-	put(kernel_image_last - PAGE, "last", 0);
-	assert_image(kernel_image_last - PAGE, PAGE);
+	put(kernel_image_limit - PAGE, "last", 0);
+	assert_image(kernel_image_limit - PAGE, PAGE);
+}
+
+/* One that was placed as high as may be: the hole between them is small, or there is none. */
+static void modules_right_behind_it_are_not_part_of_it(void **state)
+{
+	put(kernel_image_limit - 3 * PAGE, "text", 0);
+	put(kernel_image_limit - 2 * PAGE, "data", FAKE_MEMORY_DATA);
+	put(kernel_image_limit + PAGE, "module", 0);
+	assert_image(kernel_image_limit - 3 * PAGE, 2 * PAGE);
+	kernel_image_free(&fixture.image);
+	put(kernel_image_limit - PAGE, "bss", FAKE_MEMORY_DATA);
+	put(kernel_image_limit, "module", 0);
+	page_walk_forget(&fixture.walk);
+	assert_image(kernel_image_limit - 3 * PAGE, 3 * PAGE);
 }
 
 static void the_largest_image_is_read(void **state)
@@ -171,6 +185,7 @@ int main(void)
 		TEST(pages_of_users_are_not_the_kernels),
 		TEST(only_where_linux_maps_it_is_looked),
 		TEST(the_last_page_counts),
+		TEST(modules_right_behind_it_are_not_part_of_it),
 		TEST(the_largest_image_is_read),
 		TEST(a_larger_one_is_refused),
 		TEST(all_that_is_mapped_is_measured),
