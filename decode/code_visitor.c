@@ -20,7 +20,7 @@ struct told {
 	bool is_lost;       /* packets and code disagree soon */
 };
 
-void code_visitor_init(struct code_visitor *visitor, const struct patch_inference *sources,
+void code_visitor_init(struct code_visitor *visitor, const struct trace_sources *sources,
 		       bool is_about_modules)
 {
 	visitor->sources = sources;
@@ -71,7 +71,7 @@ static void assume(const struct machines *machines, enum later_version version)
 		machine_replaced_assume(machine, version);
 }
 
-static void begin(struct code_visitor *visitor, const struct inference_source *source,
+static void begin(struct code_visitor *visitor, const struct trace_source *source,
 		  const struct pt_segment *segment, enum code_version version)
 {
 	struct flow_code where = source->where;
@@ -100,7 +100,7 @@ static uint64_t present_ns(const struct code_visitor *visitor)
 }
 
 /* Whether anything is visited in the segment. */
-static bool has_visits(struct code_visitor *visitor, const struct inference_source *source,
+static bool has_visits(struct code_visitor *visitor, const struct trace_source *source,
 		       const struct pt_segment *segment)
 {
 	uint32_t addresses = 0;
@@ -179,7 +179,7 @@ static void take_note(struct code_visitor *visitor, struct told_list *list, bool
 }
 
 /* Go through a segment with one version of the code, and see where packets agree with it. */
-static void follow(struct code_visitor *visitor, const struct inference_source *source,
+static void follow(struct code_visitor *visitor, const struct trace_source *source,
 		   const struct pt_segment *segment, enum code_version version)
 {
 	struct told_list *list = &visitor->told[version];
@@ -239,7 +239,7 @@ static void judge(struct code_visitor *visitor)
 	}
 }
 
-void code_visitor_run(struct code_visitor *visitor, const struct inference_source *source,
+void code_visitor_run(struct code_visitor *visitor, const struct trace_source *source,
 		      const struct pt_segment *segment)
 {
 	const uint64_t size = segment->to - segment->from;

@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode/patch_inference.h"
 #include "decode/pt_flow.h"
 #include "decode/pt_segment.h"
+#include "decode/trace_sources.h"
 #include "decode/visited_code.h"
 
 enum code_version { CODE_EARLIER, CODE_LATER, CODE_VERSIONS };
@@ -22,7 +22,7 @@ struct told_list {
 };
 
 struct code_visitor {
-	const struct patch_inference *sources;
+	const struct trace_sources *sources;
 	bool is_about_modules; /* of which no later copy has what came to their place */
 	bool needs_clock; /* segments stand alone: what comes before the first time is left out */
 	struct visited_codes visited;
@@ -45,11 +45,11 @@ enum visitor_work {
 };
 
 /** Begin without visits. All members are zero before. */
-void code_visitor_init(struct code_visitor *visitor, const struct patch_inference *sources,
+void code_visitor_init(struct code_visitor *visitor, const struct trace_sources *sources,
 		       bool is_about_modules);
 
 /** Look for visits in a segment of a source. When memory is out, some may be missing. */
-void code_visitor_run(struct code_visitor *visitor, const struct inference_source *source,
+void code_visitor_run(struct code_visitor *visitor, const struct trace_source *source,
 		      const struct pt_segment *segment);
 
 /** Free everything. Machines have each copy's code at its time again: until then they have that of

@@ -22,15 +22,15 @@ enum {
 };
 
 struct pass {
-	const struct patch_inference *sources;
+	const struct trace_sources *sources;
 	struct code_visitor visitor;
 	struct trace_sample sample; /* if only some of the trace is looked at */
 	unsigned tired;             /* how often one looked for code that was not met yet */
 };
 
-static void run_queue(struct pass *pass, const struct inference_source *source)
+static void run_queue(struct pass *pass, const struct trace_source *source)
 {
-	const struct patch_inference *sources = pass->sources;
+	const struct trace_sources *sources = pass->sources;
 	struct pt_segment segment;
 	struct pt_walk walk;
 	uint64_t held = 0;
@@ -45,8 +45,8 @@ static void run_queue(struct pass *pass, const struct inference_source *source)
 /* Look at a part of the trace whose first PSB this is. */
 static void run_part(struct pass *pass, const struct sample_part *part, uint64_t psb)
 {
-	const struct patch_inference *sources = pass->sources;
-	const struct inference_source *source = &sources->sources.items[part->queue];
+	const struct trace_sources *sources = pass->sources;
+	const struct trace_source *source = &sources->items[part->queue];
 	struct sample_seen seen = { *part, 0, UINT64_MAX };
 	struct pt_segment segment;
 	struct pt_walk walk;
@@ -71,7 +71,7 @@ static void run_part(struct pass *pass, const struct sample_part *part, uint64_t
 /* Look at a part, or if it has no PSB at the one with the next. */
 static void look_at(struct pass *pass, const struct sample_part *part)
 {
-	const struct aux_queue *queue = pass->sources->sources.items[part->queue].queue;
+	const struct aux_queue *queue = pass->sources->items[part->queue].queue;
 	const uint64_t from = part->number * SAMPLE_BYTES, psb = pt_psb_after(queue, from);
 	const struct sample_part next = { part->queue, psb / SAMPLE_BYTES };
 
@@ -179,18 +179,16 @@ static void run_sample(struct pass *pass)
 
 static void run_all(struct pass *pass)
 {
-	const struct patch_inference *sources = pass->sources;
-	uint64_t size = 0;
+	const struct trace_sources *sources = pass->sources;
+	bool is_small = trace_sources_size(sources) <= WHOLE_BYTES;
 
-	for (size_t i = 0; i < sources->sources.count; i++)
-		size += sources->sources.items[i].queue->size;
-	for (size_t i = 0; i < sources->sources.count && size <= WHOLE_BYTES; i++)
-		run_queue(pass, &sources->sources.items[i]);
-	if (size > WHOLE_BYTES)
+	for (size_t i = 0; i < sources->count && is_small; i++)
+		run_queue(pass, &sources->items[i]);
+	if (!is_small)
 		run_sample(pass);
 }
 
-static struct pass *pass_new(const struct patch_inference *sources, bool is_about_modules)
+static struct pass *pass_new(const struct trace_sources *sources, bool is_about_modules)
 {
 	struct pass *pass = calloc(1, sizeof(*pass));
 
@@ -232,7 +230,7 @@ static void tell_machine(const struct pass *pass, struct machine *machine)
 	}
 }
 
-static void find_out(const struct patch_inference *sources)
+static void find_out(const struct trace_sources *sources)
 {
 	const struct machines *machines = sources->machines;
 	struct pass *pass = pass_new(sources, false);
@@ -270,7 +268,7 @@ static void have_settled(const struct machines *machines, void (*act)(void *cont
 		machine_replaced_settle(machine, act, context);
 }
 
-void code_visits_init(struct code_visits *visits, const struct patch_inference *sources)
+void code_visits_init(struct code_visits *visits, const struct trace_sources *sources)
 {
 	pthread_mutexattr_t attr;
 
@@ -290,7 +288,7 @@ void code_visits_free(struct code_visits *visits)
 	(void)pthread_mutex_destroy(&visits->lock);
 }
 
-void code_visits_modules(const struct patch_inference *sources, struct replaced_module_list *ret)
+void code_visits_modules(const struct trace_sources *sources, struct replaced_module_list *ret)
 {
 	struct pass *pass = pass_new(sources, true);
 

@@ -6,11 +6,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "decode/patch_inference.h"
+#include "decode/trace_sources.h"
 
 /** When code was replaced that a later copy has (machine_replaced()). */
 struct code_visits {
-	const struct patch_inference *sources;
+	const struct trace_sources *sources;
 	pthread_mutex_t lock; /* recursive: finding out means asking for code */
 	bool is_begun;
 	atomic_bool is_done;
@@ -23,7 +23,7 @@ struct code_visits {
  *
  * @sources  the queues, and where their flows find code; borrowed
  */
-void code_visits_init(struct code_visits *visits, const struct patch_inference *sources);
+void code_visits_init(struct code_visits *visits, const struct trace_sources *sources);
 
 /** Not to be asked any more; accepts zeroes. */
 void code_visits_free(struct code_visits *visits);
@@ -36,4 +36,4 @@ struct replaced_module_list;
  *
  * @ret  those that were visited are added to the empty list; when memory is out all are believed
  */
-void code_visits_modules(const struct patch_inference *sources, struct replaced_module_list *ret);
+void code_visits_modules(const struct trace_sources *sources, struct replaced_module_list *ret);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "decode/base/error.h"
-#include "decode/base/vec.h"
 #include "decode/flow_patch.h"
 #include "decode/sample_run.h"
 
@@ -55,25 +54,17 @@ struct work {
 void patch_inference_init(struct patch_inference *inference, const struct pt_config *config,
 			  const struct machines *machines, const struct pt_offsets *offsets)
 {
-	*inference = (struct patch_inference){ .config = config,
-					       .machines = machines,
-					       .offsets = *offsets };
+	*inference = (struct patch_inference){
+		.sources = { .config = config, .machines = machines, .offsets = *offsets }
+	};
 	(void)pthread_mutex_init(&inference->lock, NULL);
-}
-
-int patch_inference_add(struct patch_inference *inference, const struct aux_queue *queue,
-			const struct flow_code *where)
-{
-	struct inference_source source = { queue, *where };
-
-	return vec_push(&inference->sources, source) ? 0 : -PTVM_NO_MEMORY;
 }
 
 void patch_inference_free(struct patch_inference *inference)
 {
-	if (!inference->config)
+	if (!inference->sources.config)
 		return;
-	vec_free(&inference->sources);
+	trace_sources_free(&inference->sources);
 	return_sites_free(&inference->returns);
 	(void)pthread_mutex_destroy(&inference->lock);
 }

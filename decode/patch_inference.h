@@ -9,24 +9,11 @@
 #include <stddef.h>
 
 #include "decode/flow_mark.h"
-#include "decode/pt_offsets.h"
 #include "decode/return_sites.h"
-
-/** A queue, and where its flow finds code (without `code`). */
-struct inference_source {
-	const struct aux_queue *queue;
-	struct flow_code where;
-};
+#include "decode/trace_sources.h"
 
 struct patch_inference {
-	const struct pt_config *config;
-	const struct machines *machines;
-	struct pt_offsets offsets;
-	struct bytes mapping; /* of the trace; empty: it is in memory */
-	struct {
-		struct inference_source *items;
-		size_t count, room;
-	} sources;
+	struct trace_sources sources;
 	pthread_mutex_t lock;
 	bool is_begun, is_needed; /* it was seen whether there is something to learn; there is */
 	bool is_done;
@@ -35,13 +22,10 @@ struct patch_inference {
 	struct return_sites returns;
 };
 
-/** Begin without sources; `config` and `machines` are borrowed. */
+/** Begin without queues; they are to be added to `sources`. `config` and `machines` are borrowed.
+ */
 void patch_inference_init(struct patch_inference *inference, const struct pt_config *config,
 			  const struct machines *machines, const struct pt_offsets *offsets);
-
-/** Add a queue (borrowed) to the sample. Returns 0 or -PTVM_NO_MEMORY. */
-int patch_inference_add(struct patch_inference *inference, const struct aux_queue *queue,
-			const struct flow_code *where);
 
 /** Free everything; accepts zeroes. */
 void patch_inference_free(struct patch_inference *inference);

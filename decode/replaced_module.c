@@ -15,7 +15,7 @@ int replaced_module_compare(const struct replaced_module *a, const struct replac
 					 : 1;
 }
 
-void module_doubts_init(struct module_doubts *doubts, const struct patch_inference *sources)
+void module_doubts_init(struct module_doubts *doubts, const struct trace_sources *sources)
 {
 	*doubts = (struct module_doubts){ .sources = sources };
 	(void)pthread_mutex_init(&doubts->lock, NULL);

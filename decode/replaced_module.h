@@ -29,14 +29,14 @@ int replaced_module_compare(const struct replaced_module *a, const struct replac
 
 /** What all queues say of modules; they are asked when it is first needed. */
 struct module_doubts {
-	const struct patch_inference *sources;
+	const struct trace_sources *sources;
 	pthread_mutex_t lock;
 	bool is_done;
 	struct replaced_module_list list;
 };
 
 /** Begin; `sources` is borrowed. */
-void module_doubts_init(struct module_doubts *doubts, const struct patch_inference *sources);
+void module_doubts_init(struct module_doubts *doubts, const struct trace_sources *sources);
 
 /** Free everything; accepts zeroes. */
 void module_doubts_free(struct module_doubts *doubts);

@@ -13,8 +13,8 @@ int sample_run_init(struct patch_inference *inference, uint64_t bytes, uint64_t 
 	ret->sites = NULL;
 	ret->stamp = 0;
 	memset(&ret->segments, 0, sizeof(ret->segments));
-	code_init(&ret->code, inference->machines);
-	return sample_segments_read(inference, bytes, &ret->segments);
+	code_init(&ret->code, inference->sources.machines);
+	return sample_segments_read(&inference->sources, bytes, &ret->segments);
 }
 
 static void begin(struct sample_run *run, size_t index, struct flow_code *where)
@@ -23,7 +23,7 @@ static void begin(struct sample_run *run, size_t index, struct flow_code *where)
 
 	where->code = &run->code;
 	where->inference = NULL;
-	pt_flow_init(&run->flow, &item->segment, run->inference->config, where, true);
+	pt_flow_init(&run->flow, &item->segment, run->inference->sources.config, where, true);
 	if (!where->candidates)
 		run->flow.patches.work = 0;
 	run->batch.room = FLOW_BATCH;

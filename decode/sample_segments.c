@@ -15,14 +15,14 @@ static bool add(struct sample_segments *segments, size_t source, const struct pt
 	return vec_push(segments, item);
 }
 
-static int read_queue(const struct patch_inference *sources, size_t number,
+static int read_queue(const struct trace_sources *sources, size_t number,
 		      struct sample_segments *ret)
 {
 	struct pt_segment segment;
 	struct pt_walk walk;
 
-	pt_walk_init(&walk, sources->sources.items[number].queue, sources->config,
-		     &sources->offsets, SAMPLE_BYTES);
+	pt_walk_init(&walk, sources->items[number].queue, sources->config, &sources->offsets,
+		     SAMPLE_BYTES);
 	while (!pt_walk_next(&walk, &segment))
 		if (!add(ret, number, &segment))
 			return -PTVM_NO_MEMORY;
@@ -42,10 +42,10 @@ static bool next(struct pt_walk *walk, struct pt_segment *ret)
 }
 
 /* The segments that begin in a part, or behind it if it has no PSB. */
-static int read_part(const struct patch_inference *sources, const struct sample_part *part,
+static int read_part(const struct trace_sources *sources, const struct sample_part *part,
 		     struct sample_segments *ret)
 {
-	const struct aux_queue *queue = sources->sources.items[part->queue].queue;
+	const struct aux_queue *queue = sources->items[part->queue].queue;
 	const struct sample_segment *last = ret->count ? &ret->items[ret->count - 1] : NULL;
 	uint64_t psb = pt_psb_after(queue, part->number * SAMPLE_BYTES), from;
 	struct pt_segment segment;
@@ -64,8 +64,7 @@ static int read_part(const struct patch_inference *sources, const struct sample_
 	return is_added ? 0 : -PTVM_NO_MEMORY;
 }
 
-static int read_parts(const struct patch_inference *sources, size_t most,
-		      struct sample_segments *ret)
+static int read_parts(const struct trace_sources *sources, size_t most, struct sample_segments *ret)
 {
 	static const struct sample_times all_times = { 0, UINT64_MAX };
 	const struct trace_sample sample = { .sources = sources };
@@ -79,17 +78,14 @@ static int read_parts(const struct patch_inference *sources, size_t most,
 	return r;
 }
 
-int sample_segments_read(const struct patch_inference *sources, uint64_t most,
+int sample_segments_read(const struct trace_sources *sources, uint64_t most,
 			 struct sample_segments *ret)
 {
-	uint64_t size = 0;
 	int r = 0;
 
-	for (size_t i = 0; i < sources->sources.count; i++)
-		size += sources->sources.items[i].queue->size;
-	if (size > most)
+	if (trace_sources_size(sources) > most)
 		return read_parts(sources, most / SAMPLE_BYTES, ret);
-	for (size_t i = 0; i < sources->sources.count && !r; i++)
+	for (size_t i = 0; i < sources->count && !r; i++)
 		r = read_queue(sources, i, ret);
 	return r;
 }

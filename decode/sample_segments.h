@@ -23,7 +23,7 @@ struct sample_segments {
  *
  * Returns 0 or -PTVM_NO_MEMORY.
  */
-int sample_segments_read(const struct patch_inference *sources, uint64_t most,
+int sample_segments_read(const struct trace_sources *sources, uint64_t most,
 			 struct sample_segments *ret);
 
 /** Free everything; accepts zeroes. */

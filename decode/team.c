@@ -463,7 +463,7 @@ static int init_lanes(struct team *team, const struct aux_queue *queues, size_t 
 		struct lane *lane = &team->lanes[team->lane_count];
 
 		lane->where = code_of(team, &queues[i]);
-		if (patch_inference_add(&team->inference, &queues[i], &lane->where))
+		if (trace_sources_add(&team->inference.sources, &queues[i], &lane->where))
 			return -PTVM_NO_MEMORY;
 		if (queues[i].cpu >= 0 && !number_ranges_has(&print->cpus, queues[i].cpu))
 			continue;
@@ -529,9 +529,9 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 	    pt_offsets_learn(queues, count, print->pt, &print->mapping, &offsets))
 		return -PTVM_NO_MEMORY;
 	patch_inference_init(&team->inference, print->pt, print->machines, &offsets);
-	team->inference.mapping = print->mapping;
-	module_doubts_init(&team->doubts, &team->inference);
-	code_visits_init(&team->visits, &team->inference);
+	team->inference.sources.mapping = print->mapping;
+	module_doubts_init(&team->doubts, &team->inference.sources);
+	code_visits_init(&team->visits, &team->inference.sources);
 	if (init_lanes(team, queues, count, &offsets))
 		return -PTVM_NO_MEMORY;
 	share_memory(team);

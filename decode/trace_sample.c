@@ -81,7 +81,7 @@ static void add_run(struct run_list *list, const struct sample_part *first, uint
 static size_t add_queue(const struct trace_sample *sample, size_t queue, size_t at,
 			const struct sample_times *times, struct run_list *list)
 {
-	uint64_t end = trace_sample_parts(sample->sources->sources.items[queue].queue);
+	uint64_t end = trace_sample_parts(sample->sources->items[queue].queue);
 	size_t kept = list->count;
 	uint64_t kept_parts = list->parts;
 	struct sample_part next = { queue, 0 };
@@ -202,7 +202,7 @@ size_t trace_sample_choose(const struct trace_sample *sample, const struct sampl
 	struct run_list list = { 0 };
 	size_t count = 0, at = 0;
 
-	for (size_t i = 0; i < sample->sources->sources.count; i++)
+	for (size_t i = 0; i < sample->sources->count; i++)
 		at = add_queue(sample, i, at, times, &list);
 	if (!list.is_cut)
 		count = choose(&list, times, most, ret);
@@ -210,7 +210,7 @@ size_t trace_sample_choose(const struct trace_sample *sample, const struct sampl
 	return count;
 }
 
-static struct pt_psb_state state_at(const struct patch_inference *sources,
+static struct pt_psb_state state_at(const struct trace_sources *sources,
 				    const struct aux_queue *queue, uint64_t psb)
 {
 	struct pt_psb_state state;
@@ -223,7 +223,7 @@ static struct pt_psb_state state_at(const struct patch_inference *sources,
 
 /* The PSB from which on a clock that knows nothing knows the time at a PSB. A guest's time it may
  * not understand: then that is the last one before it, if it is not far, that is of the host. */
-static uint64_t clock_start(const struct patch_inference *sources, const struct aux_queue *queue,
+static uint64_t clock_start(const struct trace_sources *sources, const struct aux_queue *queue,
 			    uint64_t psb)
 {
 	struct pt_psb_state state = state_at(sources, queue, psb);
@@ -240,7 +240,7 @@ static uint64_t clock_start(const struct patch_inference *sources, const struct 
 	return start;
 }
 
-void trace_sample_enter(const struct patch_inference *sources, const struct aux_queue *queue,
+void trace_sample_enter(const struct trace_sources *sources, const struct aux_queue *queue,
 			uint64_t psb, struct pt_walk *walk)
 {
 	struct pt_segment start;

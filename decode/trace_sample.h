@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode/patch_inference.h"
 #include "decode/pt_segment.h"
+#include "decode/trace_sources.h"
 
 enum { SAMPLE_BYTES = 16 << 10 }; /* of trace in one part, about: from PSB to PSB */
 
@@ -25,7 +25,7 @@ struct sample_seen {
 };
 
 struct trace_sample {
-	const struct patch_inference *sources; /* where the queues are */
+	const struct trace_sources *sources; /* where the queues are */
 	struct {
 		struct sample_seen *items; /* by part */
 		size_t count, room;
@@ -64,7 +64,7 @@ size_t trace_sample_choose(const struct trace_sample *sample, const struct sampl
  * Begin to walk a queue at a PSB, as if nothing were known before it: it is cut at the grid of the
  * parts. In a guest the walk begins before that, so that it knows the time when it comes there.
  */
-void trace_sample_enter(const struct patch_inference *sources, const struct aux_queue *queue,
+void trace_sample_enter(const struct trace_sources *sources, const struct aux_queue *queue,
 			uint64_t psb, struct pt_walk *walk);
 
 /** Free everything; accepts zeroes. */

@@ -263,21 +263,20 @@ void bench_count_forgetting(const struct aux_queue *queue, const struct pt_confi
 void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
 		  const struct machines *machines, uint64_t min_size, struct bench_list *ret)
 {
-	const struct pt_offsets offsets = { 0 };
 	const struct flow_code where = { .pid = 0 };
-	struct patch_inference sources;
+	struct trace_sources sources;
 	struct module_doubts doubts;
 	struct code_visits visits;
 
-	patch_inference_init(&sources, config, machines, &offsets);
-	if (patch_inference_add(&sources, queue, &where))
+	sources = (struct trace_sources){ .config = config, .machines = machines };
+	if (trace_sources_add(&sources, queue, &where))
 		abort();
 	code_visits_init(&visits, &sources);
 	module_doubts_init(&doubts, &sources);
 	decode(queue, config, machines, min_size, (struct flow_code){ .doubts = &doubts }, ret);
 	module_doubts_free(&doubts);
 	code_visits_free(&visits);
-	patch_inference_free(&sources);
+	trace_sources_free(&sources);
 }
 
 void bench_decode_as_copied(const struct aux_queue *queue, const struct pt_config *config,

@@ -27,7 +27,7 @@ struct fixture {
 	struct pt_config config;
 	struct pt_bytes trace;
 	struct bench_queue queue;
-	struct patch_inference sources;
+	struct trace_sources sources;
 	struct code_visitor visitor;
 	bool is_late; /* the first visit is before the first time */
 	char votes[VISITS_MAX + 1];
@@ -67,7 +67,7 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 
 	code_visitor_free(&f->visitor);
-	patch_inference_free(&f->sources);
+	trace_sources_free(&f->sources);
 	bench_queue_free(&f->queue);
 	pt_bytes_free(&f->trace);
 	machines_free(&f->machines);
@@ -132,12 +132,12 @@ static void add_trace(struct fixture *f, const char *visits)
 static void run(struct fixture *f, bool is_about_modules, const char *visits)
 {
 	const struct pt_offsets offsets = { 0 };
-	const struct inference_source source = { .queue = &f->queue.queue };
+	const struct trace_source source = { .queue = &f->queue.queue };
 	struct pt_segment segment;
 	struct pt_walk walk;
 
 	add_trace(f, visits);
-	patch_inference_init(&f->sources, &f->config, &f->machines, &offsets);
+	f->sources = (struct trace_sources){ .config = &f->config, .machines = &f->machines };
 	code_visitor_init(&f->visitor, &f->sources, is_about_modules);
 	pt_walk_init(&walk, &f->queue.queue, &f->config, &offsets, 0);
 	while (!pt_walk_next(&walk, &segment))

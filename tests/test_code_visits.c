@@ -29,7 +29,7 @@ struct fixture {
 	struct pt_config config;
 	struct pt_bytes traces[2];
 	struct bench_queue queues[2];
-	struct patch_inference sources;
+	struct trace_sources sources;
 	struct code_visits visits;
 	size_t block; /* bytes in each block of a long queue */
 };
@@ -118,14 +118,13 @@ static void add_queue(struct fixture *fixture, unsigned number, const char *visi
 /* Take both queues. */
 static void begin_queues(struct fixture *fixture)
 {
-	const struct pt_offsets offsets = { 0 };
 	const struct flow_code where = { .pid = 0 };
 
-	patch_inference_init(&fixture->sources, &fixture->config, &fixture->machines, &offsets);
+	fixture->sources = (struct trace_sources){ .config = &fixture->config,
+						   .machines = &fixture->machines };
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(
-			patch_inference_add(&fixture->sources, &fixture->queues[i].queue, &where),
-			0);
+			trace_sources_add(&fixture->sources, &fixture->queues[i].queue, &where), 0);
 }
 
 static void begin(struct fixture *fixture, const char *one, const char *other)
@@ -172,7 +171,7 @@ static uint64_t finish(void **state)
 	struct fixture *fixture = *state;
 	uint64_t ret = settled(fixture);
 
-	patch_inference_free(&fixture->sources);
+	trace_sources_free(&fixture->sources);
 	tear_down(state);
 	return ret;
 }
@@ -217,7 +216,7 @@ static void finish_twice(void **state, uint64_t ret[2])
 
 	ret[0] = settled(fixture);
 	ret[1] = fixture->machines.host->later.ranges.items[1].since;
-	patch_inference_free(&fixture->sources);
+	trace_sources_free(&fixture->sources);
 	tear_down(state);
 }
 
@@ -313,7 +312,7 @@ static uint64_t until(void **state, bool is_timed, const char *one, const char *
 	assert_true(modules.items[0].machine == host && !strcmp(modules.items[0].name, "[old]"));
 	ret = modules.items[0].since_ns;
 	vec_free(&modules);
-	patch_inference_free(&fixture->sources);
+	trace_sources_free(&fixture->sources);
 	tear_down(state);
 	return ret;
 }
@@ -375,17 +374,17 @@ static void there_may_be_many_modules(void **state)
 	}
 	assert_int_equal(symbols_finish(&host->symbols, true), 0);
 	bench_queue_add(&fixture->queues[0], trace->data, trace->size, false);
-	patch_inference_init(&fixture->sources, &fixture->config, &fixture->machines,
-			     &(struct pt_offsets){ 0 });
-	assert_int_equal(patch_inference_add(&fixture->sources, &fixture->queues[0].queue,
-					     &(struct flow_code){ .pid = 0 }),
+	fixture->sources = (struct trace_sources){ .config = &fixture->config,
+						   .machines = &fixture->machines };
+	assert_int_equal(trace_sources_add(&fixture->sources, &fixture->queues[0].queue,
+					   &(struct flow_code){ .pid = 0 }),
 			 0);
 	code_visits_modules(&fixture->sources, &list);
 	assert_int_equal(list.count, MANY);
 	for (unsigned i = 0; i < MANY; i++)
 		assert_int_equal(list.items[i].since_ns, 0);
 	vec_free(&list);
-	patch_inference_free(&fixture->sources);
+	trace_sources_free(&fixture->sources);
 }
 
 static void a_change_is_found_between_parts_of_a_long_trace(void **state)

@@ -62,7 +62,7 @@ static struct learned learn(const struct sim_options *options, const struct sim_
 	assert_true(bench_machines(&copy, &machines));
 	bench_queue_add(&queue, vm.pt.out.data, vm.pt.out.size, false);
 	patch_inference_init(&inference, &config, &machines, &offsets);
-	assert_int_equal(patch_inference_add(&inference, &queue.queue, &where), 0);
+	assert_int_equal(trace_sources_add(&inference.sources, &queue.queue, &where), 0);
 	patches = patch_inference_get(&inference);
 	ret.count = patches->count;
 	for (unsigned i = 0; i < ret.count; i++)
@@ -228,8 +228,8 @@ static void begin(struct bench *bench, unsigned times)
 	bench_queue_add(&bench->queue, bench->trace.data, bench->trace.size, false);
 	patch_inference_init(&bench->inference, &bench->config, &bench->machines,
 			     &(struct pt_offsets){ 0 });
-	assert_int_equal(patch_inference_add(&bench->inference, &bench->queue.queue,
-					     &(struct flow_code){ .pid = 0 }),
+	assert_int_equal(trace_sources_add(&bench->inference.sources, &bench->queue.queue,
+					   &(struct flow_code){ .pid = 0 }),
 			 0);
 }
 

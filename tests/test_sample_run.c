@@ -55,7 +55,7 @@ static struct fixture *make(uint64_t seed)
 	assert_true(bench_machines(&f->vm, &f->machines));
 	bench_queue_add(&f->queue, f->vm.pt.out.data, f->vm.pt.out.size, false);
 	patch_inference_init(&f->inference, &f->config, &f->machines, &f->offsets);
-	assert_int_equal(patch_inference_add(&f->inference, &f->queue.queue, &where), 0);
+	assert_int_equal(trace_sources_add(&f->inference.sources, &f->queue.queue, &where), 0);
 	assert_int_equal(sample_run_init(&f->inference, UINT64_MAX, UINT64_MAX, &f->run), 0);
 	f->run.segments.items =
 		reallocarray(f->run.segments.items, 1 << 16, sizeof(*f->run.segments.items));

@@ -14,7 +14,7 @@ struct fixture {
 	struct pt_config config;
 	struct pt_bytes traces[QUEUES];
 	struct bench_queue queues[QUEUES];
-	struct patch_inference sources;
+	struct trace_sources sources;
 	struct sample_segments segments;
 };
 
@@ -23,7 +23,7 @@ static int set_up(void **state)
 	static struct fixture fixture;
 
 	fixture = (struct fixture){ 0 };
-	patch_inference_init(&fixture.sources, &fixture.config, NULL, &(struct pt_offsets){ 0 });
+	fixture.sources = (struct trace_sources){ .config = &fixture.config };
 	*state = &fixture;
 	return 0;
 }
@@ -33,7 +33,7 @@ static int tear_down(void **state)
 	struct fixture *fixture = *state;
 
 	sample_segments_free(&fixture->segments);
-	patch_inference_free(&fixture->sources);
+	trace_sources_free(&fixture->sources);
 	for (unsigned i = 0; i < QUEUES; i++) {
 		bench_queue_free(&fixture->queues[i]);
 		pt_bytes_free(&fixture->traces[i]);
@@ -56,8 +56,8 @@ static void add_queue(struct fixture *fixture, unsigned number, size_t psbs, siz
 		trace->size = end;
 	}
 	bench_queue_add(&fixture->queues[number], trace->data, trace->size, false);
-	assert_int_equal(patch_inference_add(&fixture->sources, &fixture->queues[number].queue,
-					     &(struct flow_code){ .pid = 0 }),
+	assert_int_equal(trace_sources_add(&fixture->sources, &fixture->queues[number].queue,
+					   &(struct flow_code){ .pid = 0 }),
 			 0);
 }
 

@@ -10,21 +10,21 @@ enum { QUEUES = 3, MOST = 64 };
 /* Queues of so many parts each. */
 struct fixture {
 	struct aux_queue queues[QUEUES];
-	struct patch_inference sources;
+	struct trace_sources sources;
 	struct trace_sample sample;
 	struct sample_part chosen[MOST];
 };
 
 static void begin(struct fixture *fixture, const uint64_t parts[QUEUES])
 {
-	const struct pt_config config = { .tsc = true };
+	static const struct pt_config config = { .tsc = true };
 
 	*fixture = (struct fixture){ .sample = { .sources = &fixture->sources } };
-	patch_inference_init(&fixture->sources, &config, NULL, &(struct pt_offsets){ 0 });
+	fixture->sources = (struct trace_sources){ .config = &config };
 	for (unsigned i = 0; i < QUEUES; i++) {
 		fixture->queues[i].size = parts[i] * SAMPLE_BYTES;
-		assert_int_equal(patch_inference_add(&fixture->sources, &fixture->queues[i],
-						     &(struct flow_code){ .pid = 0 }),
+		assert_int_equal(trace_sources_add(&fixture->sources, &fixture->queues[i],
+						   &(struct flow_code){ .pid = 0 }),
 				 0);
 	}
 }
@@ -32,7 +32,7 @@ static void begin(struct fixture *fixture, const uint64_t parts[QUEUES])
 static void end(struct fixture *fixture)
 {
 	trace_sample_free(&fixture->sample);
-	patch_inference_free(&fixture->sources);
+	trace_sources_free(&fixture->sources);
 }
 
 static void see(struct fixture *fixture, size_t queue, uint64_t number, uint64_t from_ns,
