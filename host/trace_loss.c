@@ -100,6 +100,7 @@ static int read_aux(struct trace_loss *loss, const struct record *record)
 	if (flags & PERF_AUX_OVERWRITE)
 		return 0;
 	loss->end = offset + size;
+	loss->is_untold |= skipped != 0;
 	if (!skipped && !(flags & (PERF_AUX_TRUNCATED | PERF_AUX_PARTIAL | PERF_AUX_COLLISION)))
 		return 0;
 	thread = thread_of(loss, record->tid);
@@ -163,6 +164,7 @@ void trace_loss_resumed(struct trace_loss *loss, uint64_t time)
 {
 	struct thread_loss *thread;
 
+	loss->is_untold = false;
 	if (!loss->stopped_at)
 		return;
 	thread = thread_of(loss, loss->stopped_tid);

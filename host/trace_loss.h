@@ -26,6 +26,7 @@ struct trace_loss {
 		size_t count, room;
 	} threads;
 	uint64_t end;        /* of the trace handed out so far, as AUX records count it */
+	bool is_untold;      /* one of them is missing: perhaps it told of a stop */
 	uint64_t stopped_at; /* since when there is no trace; 0: there is, or it is not known */
 	pid_t stopped_tid;
 	uint64_t oldest, newest; /* times of records; 0: none yet */

@@ -402,10 +402,21 @@ uint64_t tracer_now(const struct tracer *tracer)
 	return time_conv_ns(&clock.conv, now());
 }
 
-/* The kernel tells when it stops a trace, but not when there is no room to begin with. */
-static bool has_stopped(const struct aux_ring *ring, uint64_t size, const struct trace_loss *loss)
+/* Bytes are handed out together with an AUX record, which is dropped where there is no room for
+ * records: the next one does not begin where the last one ended, or none comes any more. */
+static bool is_record_missing(const struct tracer_ring *ring, uint64_t size,
+			      const struct trace_loss *loss)
 {
-	return loss->stopped_at || size + 1 >= ring->aux_size;
+	return loss->is_untold || (!size && ring->is_drained && loss->end < ring->written);
+}
+
+/* An AUX record tells when the kernel stops a trace, but not when there is no room to begin with.
+ * In doubt it has stopped: off and on again is a short gap, and what stopped may stay so. */
+static bool has_stopped(const struct tracer_ring *ring, uint64_t size,
+			const struct trace_loss *loss)
+{
+	return loss->stopped_at || size + 1 >= ring->aux.aux_size ||
+	       is_record_missing(ring, size, loss);
 }
 
 static int drain_trace(struct tracer *tracer, size_t queue, struct recording_out *out,
@@ -420,7 +431,7 @@ static int drain_trace(struct tracer *tracer, size_t queue, struct recording_out
 	if (aux_ring_trace(&ring->aux, &ready))
 		return inconsistent(queue, error);
 	size = ready.first_size + ready.second_size;
-	is_stopped = has_stopped(&ring->aux, size, loss);
+	is_stopped = has_stopped(ring, size, loss);
 	if (!size && !ring->is_drained && !is_stopped)
 		return 0;
 	if (size)

@@ -120,6 +120,9 @@ static void what_lies_between_records_of_trace_is_lost(void **state)
 	assert_int_equal(bench->loss.threads.items[0].bytes, 30);
 	assert_int_equal(bench->loss.threads.items[0].first, 5);
 	assert_int_equal(bench->loss.threads.items[0].last, 9);
+	assert_true(bench->loss.is_untold);
+	trace_loss_resumed(&bench->loss, 10);
+	assert_false(bench->loss.is_untold);
 }
 
 static void snapshots_are_no_stream(void **state)

@@ -16,7 +16,7 @@
 #include "host/tracer.h"
 #include "tests/fake_kernel.h"
 
-enum { CPUS = 2, FDS_PER_CPU = 100, HEADER = 104, DEAD = 13, TRACE_RECORD = 48 };
+enum { CPUS = 2, FDS_PER_CPU = 100, HEADER = 104, DEAD = 13, TRACE_RECORD = 48, AUX_RECORD = 64 };
 
 /* A machine: a kernel for each CPU, told apart by file descriptors. */
 struct machine {
@@ -418,16 +418,73 @@ static void a_stubborn_trace_goes_on(void **state)
 	assert_int_equal(bench->losses[0].stopped_at, 0);
 }
 
+/* Hand out some trace: records tell of `offset` to `end`, and the trace goes to there. */
+static void hand_out(struct fake_kernel *cpu, uint64_t offset, uint64_t end)
+{
+	static const uint8_t trace[FAKE_PAGE_SIZE];
+	const uint64_t record[] = { (uint64_t)AUX_RECORD << 48 | PERF_RECORD_AUX, offset,
+				    end - offset };
+	uint8_t padded[AUX_RECORD] = { 0 };
+
+	memcpy(padded, record, sizeof(record));
+	assert_int_equal(fake_kernel_record(cpu, padded, sizeof(padded)), sizeof(padded));
+	end -= fake_kernel_page(cpu)->aux_head;
+	assert_int_equal(fake_kernel_trace(cpu, trace, end), end);
+}
+
 static void what_did_not_stop_is_not_interrupted(void **state)
 {
-	static const uint8_t trace[8] = { 0x02, 0x82 };
 	struct fake_kernel *cpu;
 	struct bench *bench = *state;
 
 	cpu = trace_two(bench);
 	bench->machine.switched_off = 0;
+	hand_out(cpu, 0, 8);
+	assert_int_equal(drain(bench), AUX_RECORD + 8);
+	assert_int_equal(drain(bench), 0);
+	hand_out(cpu, 8, 16);
+	assert_int_equal(drain(bench), AUX_RECORD + 8);
+	assert_int_equal(drain(bench), 0);
+	assert_int_equal(bench->machine.switched_off, 0);
+}
+
+/* The record that told so found no room. */
+static void what_stopped_untold_goes_on(void **state)
+{
+	static const uint8_t trace[8];
+	struct fake_kernel *cpu;
+	struct bench *bench = *state;
+
+	cpu = trace_two(bench);
+	cpu->is_stubborn = true;
+	hand_out(cpu, 0, 8);
 	assert_int_equal(fake_kernel_trace(cpu, trace, sizeof(trace)), sizeof(trace));
-	assert_int_equal(drain(bench), sizeof(trace));
+	cpu->is_stopped = true;
+	assert_int_equal(drain(bench), AUX_RECORD + 16);
+	assert_true(cpu->is_stopped); /* a record may still come */
+	assert_int_equal(drain(bench), 0);
+	assert_false(cpu->is_stopped);
+	/* Once is enough. */
+	bench->machine.switched_on = 0;
+	assert_int_equal(drain(bench), 0);
+	assert_int_equal(bench->machine.switched_on, 0);
+}
+
+/* Another thread goes on, and its trace comes behind that of which nobody told. */
+static void so_does_one_of_several(void **state)
+{
+	struct fake_kernel *cpu;
+	struct bench *bench = *state;
+
+	cpu = trace_two(bench);
+	cpu->is_stubborn = true;
+	hand_out(cpu, 8, 16);
+	cpu->is_stopped = true;
+	assert_int_equal(drain(bench), AUX_RECORD + 16);
+	assert_false(cpu->is_stopped);
+	bench->machine.switched_off = 0;
+	hand_out(cpu, 16, 24);
+	assert_int_equal(drain(bench), AUX_RECORD + 8);
 	assert_int_equal(drain(bench), 0);
 	assert_int_equal(bench->machine.switched_off, 0);
 }
@@ -506,6 +563,8 @@ int main(void)
 		TEST(a_trace_that_stopped_goes_on),
 		TEST(a_stubborn_trace_goes_on),
 		TEST(what_did_not_stop_is_not_interrupted),
+		TEST(what_stopped_untold_goes_on),
+		TEST(so_does_one_of_several),
 		TEST(what_is_off_stays_off),
 		TEST(a_trace_that_stops_late_is_resumed_again),
 		TEST(what_was_not_written_stays_in_the_ring),
