@@ -133,14 +133,23 @@ static const char *kind_text(enum perf_kind kind)
 	return words[kind];
 }
 
+/* What a tracepoint tells of the kernel is kept from others more strictly than its trace. */
+static const char *no_right(int sys_errno, enum perf_kind kind)
+{
+	if (kind == PERF_TRACEPOINT)
+		return "not permitted: run as root, or set kernel.perf_event_paranoid to -1";
+	return sys_errno == EACCES
+		       ? "not permitted: run as root, or lower kernel.perf_event_paranoid"
+		       : "not permitted: run as root; lockdown=confidentiality, or a container, "
+			 "keeps it from root, too";
+}
+
 /* What an errno of perf_event_open means here, and what helps. */
 static const char *reason(int sys_errno, enum perf_kind kind)
 {
 	switch (sys_errno) {
-	case EACCES: return "not permitted: run as root, or lower kernel.perf_event_paranoid";
-	case EPERM:
-		return "not permitted: run as root; lockdown=confidentiality, or a container, "
-		       "keeps it from root, too";
+	case EACCES:
+	case EPERM: return no_right(sys_errno, kind);
 	case EBUSY: return "Intel PT is in use by another tracer, or by KVM in mode host-guest";
 	case EINVAL:
 		return kind == PERF_TRACE

@@ -160,6 +160,9 @@ static void errors_say_what_and_what_helps(void **state)
 	assert_message(kernel, EPERM, PERF_SWITCHES, -1,
 		       "context switches on CPU 3: not permitted: run as root; "
 		       "lockdown=confidentiality, or a container, keeps it from root, too");
+	assert_message(kernel, EPERM, PERF_TRACEPOINT, 12,
+		       "a tracepoint of thread 12: not permitted: run as root, or set "
+		       "kernel.perf_event_paranoid to -1");
 	assert_message(kernel, EINVAL, PERF_TRACE, -1,
 		       "intel_pt on CPU 3: refused: the CPU has not all of the options that were "
 		       "asked for");
