@@ -17,7 +17,7 @@ void channel_init(struct channel *channel, const struct channel_way *way)
 /* Is there no character that means something to a shell or in JSON? */
 static bool is_plain(const char *path)
 {
-	if (path[0] != '/' || strstr(path, "..") || strlen(path) >= CHANNEL_PATH_BYTES)
+	if (path[0] != '/' || strstr(path, "/..") || strlen(path) >= CHANNEL_PATH_BYTES)
 		return false;
 	for (; *path; path++)
 		if (!isalnum((unsigned char)*path) && !strchr("/_-.", *path))

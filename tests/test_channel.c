@@ -156,14 +156,28 @@ static void large_files_come_in_pieces_of_a_mebibyte(void **state)
 
 static void paths_that_could_mean_more_are_refused(void **state)
 {
-	static const char *const paths[] = { "proc/digits", "/../etc/passwd", "/proc/a b",
-					     "/proc/\"",    "/proc/;ls",      "/$(ls)" };
+	static const char *const paths[] = { "proc/digits", "/../etc/passwd", "/proc/..",
+					     "/proc/a b",   "/proc/\"",       "/proc/;ls",
+					     "/$(ls)" };
 	struct channel *channel = mount_tree(*state);
 	char text[8];
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		assert_int_equal(channel_read_text(channel, paths[i], text, sizeof(text), NULL),
 				 -PTVM_BAD_USAGE);
+}
+
+/* As the kernel names sections of modules. */
+static void names_may_have_several_dots(void **state)
+{
+	struct fixture *fixture = *state;
+	struct channel *channel = mount_tree(fixture);
+	char text[8];
+
+	fake_tree_file(&fixture->tree, "0x1\n", "sys/.data..once");
+	assert_int_equal(channel_read_text(channel, "/sys/.data..once", text, sizeof(text), NULL),
+			 4);
+	assert_string_equal(text, "0x1\n");
 }
 
 static void a_channel_ends_after_its_time(void **state)
@@ -187,6 +201,7 @@ int main(void)
 		WITH_FIXTURE(some_ways_run_programs),
 		WITH_FIXTURE(large_files_come_in_pieces_of_a_mebibyte),
 		WITH_FIXTURE(paths_that_could_mean_more_are_refused),
+		WITH_FIXTURE(names_may_have_several_dots),
 		WITH_FIXTURE(a_channel_ends_after_its_time),
 	};
 
