@@ -250,8 +250,10 @@ int record_loop_run(struct record_loop *loop, struct ptvm_error *error)
 		r = workload_start(&loop->workload, loop->options->command[0], error);
 		loop->recorder->is_written &= !r;
 	}
-	while (!r && !loop->is_over)
+	while (!r && !loop->is_over) {
+		recorder_keep(loop->recorder);
 		r = step(loop, start, error);
+	}
 	progress_clear();
 	return r;
 }

@@ -287,6 +287,14 @@ int recorder_open(struct recorder *recorder, struct ptvm_error *error)
 	return r ? r : recorder_json_begin(recorder, error);
 }
 
+void recorder_keep(struct recorder *recorder)
+{
+	struct ptvm_error why = { 0 };
+
+	if (recorder->is_written && recording_directory_keep(&recorder->directory, &why))
+		(void)fprintf(stderr, "ptvm record: %s\n", ptvm_error_text(&why));
+}
+
 int recorder_switch(struct recorder *recorder, bool on, struct ptvm_error *error)
 {
 	recorder->is_written |= on;
@@ -407,6 +415,7 @@ int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
 	int drained = drain_stop(&recorder->drain, error);
 	int r = 0;
 
+	recorder_keep(recorder);
 	if (recorder->options->is_at_exit)
 		r = tracer_snapshot(&recorder->tracer, recorder->plan.snapshot_size, &recorder->out,
 				    error);

@@ -52,6 +52,10 @@ struct recorder {
  */
 int recorder_open(struct recorder *recorder, struct ptvm_error *error);
 
+/** Where something is recorded by now, give up what stood ready in case that nothing would be: an
+ * older recording of this name. */
+void recorder_keep(struct recorder *recorder);
+
 /** Switch the trace on or off. Returns 0 or -PTVM_SYSTEM. */
 int recorder_switch(struct recorder *recorder, bool on, struct ptvm_error *error);
 

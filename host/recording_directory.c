@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -121,17 +122,27 @@ static bool is_perf_file(const char *path)
 	       !memcmp(start, magic, sizeof(magic));
 }
 
+/* May what has this name be removed? Returns 0 with `ret` of it, also where nothing has it. */
+static int check_old(const char *old, struct stat *ret, struct ptvm_error *error)
+{
+	ret->st_mode = 0;
+	if (lstat(old, ret))
+		return errno == ENOENT ? 0 : ptvm_fail_errno(error, "%s", old);
+	if (S_ISDIR(ret->st_mode) ? is_recording(old) : S_ISLNK(ret->st_mode) || is_perf_file(old))
+		return 0;
+	return in_the_way(old, error);
+}
+
 /* The recording before the last. */
 static int remove_old(const char *old, struct ptvm_error *error)
 {
 	struct stat about;
+	int r = check_old(old, &about, error);
 
-	if (lstat(old, &about))
-		return errno == ENOENT ? 0 : ptvm_fail_errno(error, "%s", old);
+	if (r || !about.st_mode)
+		return r;
 	if (S_ISDIR(about.st_mode))
-		return is_recording(old) ? remove_recording(old, error) : in_the_way(old, error);
-	if (!S_ISLNK(about.st_mode) && !is_perf_file(old))
-		return in_the_way(old, error);
+		return remove_recording(old, error);
 	return unlink(old) ? ptvm_fail_errno(error, "%s: cannot remove it", old) : 0;
 }
 
@@ -151,31 +162,37 @@ static const char *old_name(const char *path, char old[PATH_MAX + DIRECTORY_SUFF
 	return old;
 }
 
-/* A file is renamed, and so is a recording, even one that holds more than we know. */
-static int rename_to_old(struct recording_directory *directory, struct ptvm_error *error)
+/* Give what has our name one that nobody uses: a file, or a recording, even one that holds more
+ * than we know. */
+static int put_aside(struct recording_directory *directory, struct ptvm_error *error)
 {
-	const char *path = directory->path;
+	(void)snprintf(directory->aside, sizeof(directory->aside), "%s.XXXXXX", directory->path);
+	if (mkdtemp(directory->aside) && !rmdir(directory->aside) &&
+	    !rename(directory->path, directory->aside))
+		return 0;
+	directory->aside[0] = '\0';
+	return ptvm_fail_errno(error, "%s: cannot rename it", directory->path);
+}
+
+static int make_room(struct recording_directory *directory, struct ptvm_error *error)
+{
 	char old[PATH_MAX + DIRECTORY_SUFFIX_BYTES];
 	struct stat about;
 	int r;
 
-	if (lstat(path, &about))
-		return errno == ENOENT ? 0 : ptvm_fail_errno(error, "%s", path);
-	if (is_foreign(path))
-		return in_the_way(path, error);
-	r = remove_old(old_name(path, old), error);
-	if (!r && rename(path, old))
-		r = ptvm_fail_errno(error, "%s: cannot rename it", path);
-	directory->has_old = !r;
-	return r;
+	if (lstat(directory->path, &about))
+		return errno == ENOENT ? 0 : ptvm_fail_errno(error, "%s", directory->path);
+	if (is_foreign(directory->path))
+		return in_the_way(directory->path, error);
+	r = check_old(old_name(directory->path, old), &about, error);
+	return r ? r : put_aside(directory, error);
 }
 
-static void bring_back(const struct recording_directory *directory)
+static void bring_back(struct recording_directory *directory)
 {
-	char old[PATH_MAX + DIRECTORY_SUFFIX_BYTES];
-
-	if (directory->has_old)
-		(void)rename(old_name(directory->path, old), directory->path);
+	if (directory->aside[0])
+		(void)rename(directory->aside, directory->path);
+	directory->aside[0] = '\0';
 }
 
 int recording_directory_make(const char *path, struct recording_directory *ret,
@@ -185,14 +202,32 @@ int recording_directory_make(const char *path, struct recording_directory *ret,
 
 	if (r < 0)
 		return r;
-	ret->has_old = false;
-	r = rename_to_old(ret, error);
+	ret->aside[0] = '\0';
+	r = make_room(ret, error);
 	if (!r && mkdir(ret->path, 0700)) {
 		r = ptvm_fail_errno(error, "%s", ret->path);
 		bring_back(ret);
 	}
 	if (r)
 		ret->path[0] = '\0';
+	return r;
+}
+
+int recording_directory_keep(struct recording_directory *directory, struct ptvm_error *error)
+{
+	char old[PATH_MAX + DIRECTORY_SUFFIX_BYTES];
+	struct ptvm_error why = { 0 };
+	int r;
+
+	if (!directory->aside[0])
+		return 0;
+	r = remove_old(old_name(directory->path, old), &why);
+	if (!r && rename(directory->aside, old))
+		r = ptvm_fail_errno(&why, "%s", old);
+	if (r)
+		(void)ptvm_fail(error, PTVM_SYSTEM, "the recording before this one is %s now: %s",
+				directory->aside, why.message);
+	directory->aside[0] = '\0';
 	return r;
 }
 

@@ -144,6 +144,30 @@ static void a_command_that_is_not_there_leaves_nothing(void **state)
 	assert_nothing_is_left();
 }
 
+static void assert_has(const char *name, bool expected)
+{
+	char path[200];
+
+	(void)snprintf(path, sizeof(path), "%s%s", bench.output, name);
+	assert_int_equal(access(path, F_OK), expected ? 0 : -1);
+}
+
+/* Even if the last thing fails that can. */
+static void recordings_before_one_that_fails_stay(void **state)
+{
+	fake_tree_file(&bench.tree, "1", "rec.old/data.1");
+	fake_tree_file(&bench.tree, "2", "rec/data.2");
+	assert_true(RECORD("-p", "106", "--", "/nonexistent/command") < 0);
+	assert_has("/data.2", true);
+	assert_has(".old/data.1", true);
+	record_options_free(&bench.options);
+	bench.error = (struct ptvm_error){ 0 };
+	assert_int_equal(RECORD("-p", "106", "--", "true"), 0);
+	assert_has("/data", true);
+	assert_has(".old/data.2", true);
+	assert_has(".old/data.1", false);
+}
+
 static void a_fifo_that_is_not_there_leaves_nothing(void **state)
 {
 	assert_true(RECORD("-p", "106", "--control", "fifo:/nonexistent/fifo") < 0);
@@ -240,6 +264,7 @@ int main(void)
 		TEST(a_file_that_may_not_grow_ends_a_recording_well),
 		TEST(a_guest_that_is_not_there_leaves_nothing),
 		TEST(a_command_that_is_not_there_leaves_nothing),
+		TEST(recordings_before_one_that_fails_stay),
 		TEST(a_fifo_that_is_not_there_leaves_nothing),
 		TEST(a_kernel_that_refuses_leaves_nothing),
 		TEST(an_emulated_guest_is_a_warning),

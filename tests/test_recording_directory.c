@@ -52,6 +52,14 @@ static bool is_there(const struct bench *bench, const char *name)
 	return !access(path, F_OK);
 }
 
+/* With something recorded in it. */
+static void make_kept(struct bench *bench)
+{
+	assert_int_equal(make(bench), 0);
+	assert_int_equal(recording_directory_keep(&bench->directory, NULL), 0);
+	assert_int_equal(recording_directory_keep(&bench->directory, NULL), 0); /* no more */
+}
+
 /* A file that is in the way stays as it was, and nothing is made. */
 static void assert_in_the_way(struct bench *bench, const char *name)
 {
@@ -114,7 +122,7 @@ static void one_that_is_there_becomes_old(void **state)
 	fake_tree_file(&bench->tree, "1", "rec.old/kcore_dir__12/kallsyms");
 	fake_tree_file(&bench->tree, "2", "rec/data");
 	fake_tree_file(&bench->tree, "2", "rec/notes");
-	assert_int_equal(make(bench), 0);
+	make_kept(bench);
 	assert_true(is_there(bench, "rec.old/notes"));
 	assert_false(is_there(bench, "rec.old/kcore_dir"));
 	assert_false(is_there(bench, "rec/data"));
@@ -128,7 +136,7 @@ static void an_old_one_that_was_killed_while_it_copied_a_kernel_goes(void **stat
 	fake_tree_file(&bench->tree, "1", "rec.old/kcore_dir.a1B2c3/kallsyms");
 	fake_tree_file(&bench->tree, "1", "rec.old/kcore_dir__12.a1B2c3/kcore");
 	fake_tree_file(&bench->tree, "2", "rec/data");
-	assert_int_equal(make(bench), 0);
+	make_kept(bench);
 	assert_false(is_there(bench, "rec.old/kcore_dir.a1B2c3"));
 	assert_false(is_there(bench, "rec.old/kcore_dir__12.a1B2c3"));
 }
@@ -172,7 +180,7 @@ static void an_empty_directory_is_no_loss(void **state)
 	struct bench *bench = *state;
 
 	assert_int_equal(mkdir(bench->path, 0700), 0);
-	assert_int_equal(make(bench), 0);
+	make_kept(bench);
 	assert_true(is_there(bench, "rec.old"));
 }
 
@@ -182,7 +190,7 @@ static void files_are_recordings_of_perf(void **state)
 
 	fake_tree_file(&bench->tree, "PERFILE2 1", "rec.old");
 	fake_tree_file(&bench->tree, "PERFILE2 2", "rec");
-	assert_int_equal(make(bench), 0);
+	make_kept(bench);
 	recording_directory_remove(&bench->directory);
 	fake_tree_file(&bench->tree, "my thesis", "rec.old");
 	fake_tree_file(&bench->tree, "PERFILE2 3", "rec");
@@ -199,12 +207,12 @@ static void links_are_not_followed(void **state)
 	fake_tree_file(&bench->tree, "x", "other/kcore");
 	fake_tree_link(&bench->tree, target, "rec.old/kcore_dir");
 	fake_tree_link(&bench->tree, target, "rec");
-	assert_int_equal(make(bench), 0);
+	make_kept(bench);
 	assert_true(is_there(bench, "other/kcore"));
 	assert_true(is_there(bench, "rec.old/kcore"));
 	recording_directory_remove(&bench->directory);
 	fake_tree_file(&bench->tree, "x", "rec/data");
-	assert_int_equal(make(bench), 0);
+	make_kept(bench);
 	assert_true(is_there(bench, "other/kcore"));
 	assert_true(is_there(bench, "rec.old/data"));
 }
@@ -222,18 +230,45 @@ static void what_was_not_recorded_is_removed(void **state)
 	assert_string_equal(bench->directory.path, "");
 }
 
-static void what_was_there_before_gets_its_name_back(void **state)
+static void the_last_two_are_safe_until_something_is_recorded(void **state)
 {
 	struct bench *bench = *state;
 
+	fake_tree_file(&bench->tree, "1", "rec.old/data");
+	fake_tree_file(&bench->tree, "1", "rec.old/data.first");
+	fake_tree_file(&bench->tree, "2", "rec/data.second");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(make(bench), 0);
+		assert_false(is_there(bench, "rec/data.second"));
+		recording_directory_remove(&bench->directory);
+		assert_true(is_there(bench, "rec/data.second"));
+		assert_true(is_there(bench, "rec.old/data.first"));
+	}
+	recording_directory_remove(&bench->directory); /* there is none */
+	assert_true(is_there(bench, "rec/data.second"));
+	make_kept(bench);
+	recording_directory_remove(&bench->directory);
+	assert_false(is_there(bench, "rec"));
+	assert_true(is_there(bench, "rec.old/data.second"));
+	assert_false(is_there(bench, "rec.old/data.first"));
+}
+
+/* Somebody made an other .old meanwhile. */
+static void what_cannot_become_old_is_told(void **state)
+{
+	struct bench *bench = *state;
+	char aside[sizeof(bench->directory.aside)];
+
 	fake_tree_file(&bench->tree, "1", "rec/data");
 	assert_int_equal(make(bench), 0);
-	assert_true(is_there(bench, "rec.old/data"));
-	recording_directory_remove(&bench->directory);
-	assert_true(is_there(bench, "rec/data"));
-	assert_false(is_there(bench, "rec.old"));
-	recording_directory_remove(&bench->directory);
-	assert_true(is_there(bench, "rec/data"));
+	(void)strcpy(aside, bench->directory.aside);
+	fake_tree_file(&bench->tree, "x", "rec.old/thesis");
+	assert_int_equal(recording_directory_keep(&bench->directory, &bench->error), -PTVM_SYSTEM);
+	assert_non_null(strstr(bench->error.message, aside));
+	assert_non_null(strstr(bench->error.message, "rec.old is in the way"));
+	assert_true(is_there(bench, "rec.old/thesis"));
+	assert_int_equal(access(aside, F_OK), 0);
+	assert_int_equal(recording_directory_keep(&bench->directory, NULL), 0);
 }
 
 static void halves_of_kernels_are_dropped(void **state)
@@ -286,7 +321,8 @@ int main(void)
 		TEST(links_are_not_followed),
 		TEST(halves_of_kernels_are_dropped),
 		TEST(what_was_not_recorded_is_removed),
-		TEST(what_was_there_before_gets_its_name_back),
+		TEST(the_last_two_are_safe_until_something_is_recorded),
+		TEST(what_cannot_become_old_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
