@@ -1,7 +1,6 @@
 #include "host/breakable_call.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -57,44 +56,34 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* Wait a moment; `since_ms` is when a signal was first seen to wait, 0: none does. */
-static void wait(struct call *call, int64_t *since_ms)
+static int64_t earlier(int64_t a, int64_t b)
 {
-	const int64_t now = monotonic_ms();
-
-	if (!interrupt_waits())
-		*since_ms = 0;
-	else if (!*since_ms)
-		*since_ms = now;
-	monotonic_wait(&call->ended, &call->lock, now + LOOK_MS);
+	return a < b ? a : b;
 }
 
-/* Returns whether it ended before our patience did. */
-static bool wait_for(struct call *call, int64_t patience_ms)
+/* Returns whether it ended in time. */
+static bool wait_for(struct call *call, int64_t patience_ms, int64_t limit_ms)
 {
-	int64_t since_ms = 0;
+	int64_t now = monotonic_ms(), until = now + limit_ms;
 	bool has_ended;
 
 	(void)pthread_mutex_lock(&call->lock);
-	while (!call->has_ended && (!since_ms || monotonic_ms() - since_ms < patience_ms))
-		wait(call, &since_ms);
+	while (!call->has_ended && now < until) {
+		if (interrupt_waits())
+			until = earlier(until, now + patience_ms);
+		monotonic_wait(&call->ended, &call->lock, earlier(until, now + LOOK_MS));
+		now = monotonic_ms();
+	}
 	has_ended = call->has_ended;
 	call->is_left = !has_ended;
 	(void)pthread_mutex_unlock(&call->lock);
 	return has_ended;
 }
 
-static bool are_signals_held(void)
-{
-	sigset_t held;
-
-	return !pthread_sigmask(SIG_SETMASK, NULL, &held) && sigismember(&held, SIGINT) == 1;
-}
-
 bool breakable_call(void (*run)(void *context), void (*drop)(void *context), void *context,
-		    int64_t patience_ms)
+		    int64_t patience_ms, int64_t limit_ms)
 {
-	struct call *call = are_signals_held() ? call_new(run, drop, context) : NULL;
+	struct call *call = call_new(run, drop, context);
 	pthread_t thread;
 
 	/* Without a thread it is as patient as any other. */
@@ -104,7 +93,7 @@ bool breakable_call(void (*run)(void *context), void (*drop)(void *context), voi
 		run(context);
 		return true;
 	}
-	if (!wait_for(call, patience_ms)) {
+	if (!wait_for(call, patience_ms, limit_ms)) {
 		(void)pthread_detach(thread);
 		return false;
 	}

@@ -13,6 +13,7 @@
 enum {
 	AGENT_SECONDS = 5,
 	PATIENCE_MS = (AGENT_SECONDS + 1) * MS_PER_S, /* an agent is out of time before */
+	LIMIT_MS = 45 * MS_PER_S, /* libvirt lets a question wait 30 s for others to a domain */
 	VERSION_MAJOR = 1000000,
 	VERSION_MINOR = 1000,
 };
@@ -38,6 +39,7 @@ struct call {
 	int result;
 	char *reply; /* `size` bytes, or a text */
 	struct domain domain;
+	struct domain_versions versions;
 	struct ptvm_error error;
 };
 
@@ -99,7 +101,7 @@ static int make(struct call **call, struct ptvm_error *error)
 	link = (*call)->link;
 	if (link->is_stuck)
 		return no_answer(error);
-	if (breakable_call(run, drop, *call, PATIENCE_MS))
+	if (breakable_call(run, drop, *call, PATIENCE_MS, LIMIT_MS))
 		return ptvm_fail_as(error, &(*call)->error, (*call)->result);
 	*call = NULL;
 	link->is_stuck = true;
@@ -168,13 +170,24 @@ int domain_link_open(const char *uri, bool is_read_only, struct domain_link **re
 	return r;
 }
 
+static int disconnect(struct call *call)
+{
+	(void)call->link->vir.virConnectClose(call->link->connection);
+	return 0;
+}
+
 /* One that is stuck is still in use, and stays as it is. */
 void domain_link_close(struct domain_link *link)
 {
+	_cleanup_call_ struct call *call = NULL;
+
 	if (!link || link->is_stuck)
 		return;
-	if (link->connection)
-		(void)link->vir.virConnectClose(link->connection);
+	if (link->connection) {
+		call = call_new(link, disconnect, "", "");
+		if (make(&call, NULL))
+			return;
+	}
 	libvirt_unload(&link->vir);
 	free(link);
 }
@@ -185,28 +198,52 @@ static void print_version(unsigned long version, char *text, size_t size)
 		       version / VERSION_MINOR % VERSION_MINOR, version % VERSION_MINOR);
 }
 
-void domain_link_versions(const struct domain_link *link, struct domain_versions *ret)
+static int ask_versions(struct call *call)
 {
+	const struct libvirt_calls *vir = &call->link->vir;
+	const virConnectPtr connection = call->link->connection;
+	struct domain_versions *ret = &call->versions;
 	unsigned long version;
 
-	*ret = (struct domain_versions){ "", "" };
-	if (!link->vir.virConnectGetLibVersion(link->connection, &version))
+	if (!vir->virConnectGetLibVersion(connection, &version))
 		print_version(version, ret->libvirt, sizeof(ret->libvirt));
-	if (!link->vir.virConnectGetVersion(link->connection, &version) && version)
+	if (!vir->virConnectGetVersion(connection, &version) && version)
 		print_version(version, ret->vmm, sizeof(ret->vmm));
+	return 0;
+}
+
+void domain_link_versions(struct domain_link *link, struct domain_versions *ret)
+{
+	_cleanup_call_ struct call *call = call_new(link, ask_versions, "", "");
+	int r = make(&call, NULL);
+
+	*ret = r ? (struct domain_versions){ "", "" } : call->versions;
+}
+
+static int describe(struct call *call)
+{
+	const struct domain_link *link = call->link;
+	_cleanup_free_ char *uri = link->vir.virConnectGetURI(link->connection);
+	const int running = link->vir.virConnectNumOfDomains(link->connection);
+
+	(void)ask_versions(call);
+	if (!uri || running < 0 || !call->versions.libvirt[0])
+		return fail(link, &call->error, uri ? uri : "libvirt");
+	if (asprintf(&call->reply, "%s, version %s, %d running", uri, call->versions.libvirt,
+		     running) >= 0)
+		return 0;
+	call->reply = NULL;
+	return -PTVM_NO_MEMORY;
 }
 
 int domain_link_text(struct domain_link *link, char *text, size_t size, struct ptvm_error *error)
 {
-	_cleanup_free_ char *uri = link->vir.virConnectGetURI(link->connection);
-	int running = link->vir.virConnectNumOfDomains(link->connection);
-	struct domain_versions versions;
+	_cleanup_call_ struct call *call = call_new(link, describe, "", "");
+	int r = make(&call, error);
 
-	domain_link_versions(link, &versions);
-	if (!uri || running < 0 || !versions.libvirt[0])
-		return fail(link, error, uri ? uri : "libvirt");
-	(void)snprintf(text, size, "%s, version %s, %d running", uri, versions.libvirt, running);
-	return 0;
+	if (!r)
+		(void)snprintf(text, size, "%s", call->reply);
+	return r;
 }
 
 static virDomainPtr look_up(const struct domain_link *link, const char *name)

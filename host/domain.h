@@ -9,8 +9,9 @@
 #include "decode/base/error.h"
 
 /**
- * A connection to libvirt. libvirtd may hang: where signals are held back (interrupt.h), one that
- * waits ends a call that does not return, with -PTVM_SYSTEM, and all that come after it.
+ * A connection to libvirt. libvirtd may hang: a call that does not return within a minute fails
+ * with -PTVM_SYSTEM, and so do all that come after it. Where signals are held back (interrupt.h),
+ * one that waits makes that some seconds.
  */
 struct domain_link;
 
@@ -53,7 +54,7 @@ struct domain_versions {
 };
 
 /** Which libvirt and which QEMU is it? */
-void domain_link_versions(const struct domain_link *link, struct domain_versions *ret);
+void domain_link_versions(struct domain_link *link, struct domain_versions *ret);
 
 /**
  * Find a domain by its name, UUID, or the id of a running one, in this order.

@@ -21,7 +21,7 @@ int domain_link_text(struct domain_link *link, char *text, size_t size, struct p
 	return refuse(error);
 }
 
-void domain_link_versions(const struct domain_link *link, struct domain_versions *ret)
+void domain_link_versions(struct domain_link *link, struct domain_versions *ret)
 {
 	*ret = (struct domain_versions){ "", "" };
 }

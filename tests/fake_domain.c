@@ -46,7 +46,7 @@ int domain_link_text(struct domain_link *link, char *text, size_t size, struct p
 	return 0;
 }
 
-void domain_link_versions(const struct domain_link *link, struct domain_versions *ret)
+void domain_link_versions(struct domain_link *link, struct domain_versions *ret)
 {
 	*ret = (struct domain_versions){ "9.0.0", "7.2.0" };
 }

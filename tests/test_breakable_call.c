@@ -1,6 +1,5 @@
 #include "host/breakable_call.h"
 
-#include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,10 +11,12 @@
 #include <cmocka.h>
 
 #include "decode/base/interrupt.h"
+#include "decode/base/monotonic.h"
+
+enum { LONG_MS = 3600 * MS_PER_S };
 
 static struct fixture {
 	struct interrupt interrupt;
-	pthread_t thread;   /* that ran the call */
 	sem_t go_on, ended; /* a call that hangs waits for the one, and tells the other */
 	unsigned runs, drops;
 } fixture;
@@ -40,7 +41,6 @@ static void run(void *context)
 	struct fixture *its = context;
 
 	its->runs++;
-	its->thread = pthread_self();
 }
 
 static void hang(void *context)
@@ -66,37 +66,53 @@ static void interrupt_us(void)
 
 static void a_call_that_returns_is_as_any_other(void **state)
 {
-	assert_true(breakable_call(run, drop, &fixture, 0));
+	assert_true(breakable_call(run, drop, &fixture, 0, LONG_MS));
 	assert_int_equal(fixture.runs, 1);
 	assert_int_equal(fixture.drops, 0);
 }
 
-static void a_signal_leaves_one_that_hangs_behind(void **state)
+/* It returns at last, and then nothing is left of it. */
+static void assert_is_dropped(void)
 {
-	interrupt_us();
-	assert_false(breakable_call(hang, drop, &fixture, 0));
-	assert_true(interrupt_waits());
 	assert_int_equal(sem_post(&fixture.go_on), 0);
 	assert_int_equal(sem_wait(&fixture.ended), 0);
 	assert_int_equal(fixture.drops, 1);
 }
 
+static void a_signal_leaves_one_that_hangs_behind(void **state)
+{
+	interrupt_us();
+	assert_false(breakable_call(hang, drop, &fixture, 0, LONG_MS));
+	assert_true(interrupt_waits());
+	assert_is_dropped();
+}
+
+/* Whether or not signals are held back. */
+static void time_leaves_one_that_hangs_behind(void **state)
+{
+	assert_false(breakable_call(hang, drop, &fixture, LONG_MS, 1));
+	assert_is_dropped();
+	interrupt_release(&fixture.interrupt);
+	fixture.drops = 0;
+	assert_false(breakable_call(hang, drop, &fixture, LONG_MS, 1));
+	assert_is_dropped();
+	interrupt_hold(&fixture.interrupt);
+}
+
+/* A signal is no reason for more of it. */
+static void time_is_over_when_it_is(void **state)
+{
+	interrupt_us();
+	assert_false(breakable_call(hang, drop, &fixture, LONG_MS, 1));
+	assert_is_dropped();
+}
+
 static void one_that_returns_in_time_is_waited_for(void **state)
 {
 	interrupt_us();
-	assert_true(breakable_call(run, drop, &fixture, INT64_MAX));
+	assert_true(breakable_call(run, drop, &fixture, LONG_MS, LONG_MS));
 	assert_int_equal(fixture.runs, 1);
 	assert_int_equal(fixture.drops, 0);
-}
-
-static void where_signals_end_us_it_needs_no_thread(void **state)
-{
-	interrupt_release(&fixture.interrupt);
-	assert_true(breakable_call(run, drop, &fixture, 0));
-	assert_true(pthread_equal(fixture.thread, pthread_self()));
-	interrupt_hold(&fixture.interrupt);
-	assert_true(breakable_call(run, drop, &fixture, 0));
-	assert_false(pthread_equal(fixture.thread, pthread_self()));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -106,8 +122,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_call_that_returns_is_as_any_other),
 		TEST(a_signal_leaves_one_that_hangs_behind),
+		TEST(time_leaves_one_that_hangs_behind),
+		TEST(time_is_over_when_it_is),
 		TEST(one_that_returns_in_time_is_waited_for),
-		TEST(where_signals_end_us_it_needs_no_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

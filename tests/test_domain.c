@@ -230,9 +230,10 @@ void libvirt_unload(struct libvirt_calls *calls)
 
 /* In the place of breakable_call.c. */
 bool breakable_call(void (*run)(void *context), void (*drop)(void *context), void *context,
-		    int64_t patience_ms)
+		    int64_t patience_ms, int64_t limit_ms)
 {
 	assert_true(patience_ms > 5000); /* what an agent has */
+	assert_true(limit_ms > 30000);   /* what libvirt has to serve others first */
 	if (!fake.hangs) {
 		run(context);
 		return true;
@@ -258,6 +259,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+	fake.hangs = false;
 	domain_link_close(link);
 	assert_int_equal(fake.taken, 0);
 	assert_int_equal(fake.connected, 0);
@@ -539,6 +541,61 @@ static void so_is_a_connection(void **state)
 	assert_non_null(left);
 }
 
+/* What hung returns at last, and nobody uses the link any more. */
+static void return_at_last(void)
+{
+	assert_non_null(fake.hanging.context);
+	fake.hanging.run(fake.hanging.context);
+	fake.hanging.drop(fake.hanging.context);
+	fake.hanging.context = NULL;
+}
+
+static void nobody_waits_for_the_end_of_one(void **state)
+{
+	static struct domain_link *stuck;
+
+	stuck = link;
+	link = NULL;
+	fake.hangs = true;
+	domain_link_close(stuck);
+	assert_int_equal(fake.connected, 1);
+	return_at_last();
+	assert_int_equal(fake.connected, 0);
+	assert_int_equal(fake.loaded, 1);
+	domain_link_close(stuck);
+	fake.loaded = 0;
+}
+
+static void nor_for_versions(void **state)
+{
+	static struct domain_link *stuck;
+	struct domain_versions versions = { "1", "2" };
+	char text[64];
+
+	stuck = link;
+	fake.hangs = true;
+	domain_link_versions(stuck, &versions);
+	assert_string_equal(versions.libvirt, "");
+	assert_string_equal(versions.vmm, "");
+	return_at_last();
+	assert_int_equal(domain_link_text(stuck, text, sizeof(text), &error), -PTVM_SYSTEM);
+	assert_string_equal(error.message, "libvirtd does not answer");
+	fake.connected = fake.loaded = 0;
+}
+
+static void nor_for_a_description(void **state)
+{
+	static struct domain_link *stuck;
+	char text[64];
+
+	stuck = link;
+	fake.hangs = true;
+	assert_int_equal(domain_link_text(stuck, text, sizeof(text), &error), -PTVM_SYSTEM);
+	assert_string_equal(error.message, "libvirtd does not answer");
+	return_at_last();
+	fake.connected = fake.loaded = 0;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -563,6 +620,9 @@ int main(void)
 		TEST(memory_that_cannot_be_read_is_told),
 		TEST(a_call_that_hangs_is_left_behind),
 		TEST(so_is_a_connection),
+		TEST(nobody_waits_for_the_end_of_one),
+		TEST(nor_for_versions),
+		TEST(nor_for_a_description),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
