@@ -1,25 +1,42 @@
 #include "host/pause_watch.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "decode/base/monotonic.h"
 #include "decode/base/vec.h"
 #include "host/domain.h"
 #include "host/record_targets.h"
 
-void pause_watch_note(struct pause_watch *watch, struct watched_domain *domain, const char *state,
-		      int64_t at_ms)
+static void release(struct pause_watch *watch)
 {
-	if (state && !domain->state) {
-		domain->state = state;
+	(void)pthread_mutex_destroy(&watch->lock);
+	(void)pthread_cond_destroy(&watch->changed);
+	vec_free(&watch->domains);
+	vec_free(&watch->pauses);
+	free(watch->uri);
+	free(watch);
+}
+
+/* One that is gone is neither paused nor running. */
+void pause_watch_note(struct pause_watch *watch, struct watched_domain *domain,
+		      const struct domain *found, int64_t at_ms)
+{
+	domain->still = found->is_running ? NULL : found->state;
+	if (found->id < 0)
+		return;
+	if (domain->still && !domain->paused) {
+		domain->paused = domain->still;
 		domain->since_ms = at_ms;
-	} else if (!state && domain->state) {
+	} else if (!domain->still && domain->paused) {
 		/* Without memory for it, a pause is not reported. */
-		(void)vec_push(&watch->pauses, (struct pause){ domain->name, domain->state,
+		(void)vec_push(&watch->pauses, (struct pause){ domain->name, domain->paused,
 							       at_ms - domain->since_ms });
-		domain->state = NULL;
+		domain->paused = NULL;
 	}
 }
 
-/* Nothing is noted of a domain that is gone: it is neither paused nor running. */
 static void look(struct pause_watch *watch, struct domain_link *link)
 {
 	struct domain found;
@@ -27,11 +44,10 @@ static void look(struct pause_watch *watch, struct domain_link *link)
 	for (size_t i = 0; i < watch->domains.count; i++) {
 		struct watched_domain *domain = &watch->domains.items[i];
 
-		if (domain_find(link, domain->uuid, &found, NULL) || found.id < 0)
+		if (domain_find(link, domain->uuid, &found, NULL))
 			continue;
 		(void)pthread_mutex_lock(&watch->lock);
-		pause_watch_note(watch, domain, found.is_running ? NULL : found.state,
-				 monotonic_ms());
+		pause_watch_note(watch, domain, &found, monotonic_ms());
 		(void)pthread_mutex_unlock(&watch->lock);
 	}
 }
@@ -40,53 +56,83 @@ static void look(struct pause_watch *watch, struct domain_link *link)
 static bool wait(struct pause_watch *watch)
 {
 	const int64_t until = monotonic_ms() + PAUSE_WATCH_MS;
-	bool is_stopping;
+	bool is_ending;
 
 	(void)pthread_mutex_lock(&watch->lock);
-	while (!watch->is_stopping && monotonic_ms() < until)
-		monotonic_wait(&watch->wake, &watch->lock, until);
-	is_stopping = watch->is_stopping;
+	while (!watch->is_ending && monotonic_ms() < until)
+		monotonic_wait(&watch->changed, &watch->lock, until);
+	is_ending = watch->is_ending;
 	(void)pthread_mutex_unlock(&watch->lock);
-	return !is_stopping;
+	return !is_ending;
+}
+
+static void watch_domains(struct pause_watch *watch)
+{
+	struct domain_link *link;
+
+	if (domain_link_open(watch->uri, true, &link, NULL))
+		return;
+	do
+		look(watch, link);
+	while (wait(watch));
+	look(watch, link);
+	domain_link_close(link);
 }
 
 static void *work(void *context)
 {
 	struct pause_watch *watch = context;
-	struct domain_link *link;
+	bool is_left;
 
-	if (domain_link_open(watch->uri, true, &link, NULL))
-		return NULL;
-	do {
-		look(watch, link);
-	} while (wait(watch));
-	domain_link_close(link);
+	watch_domains(watch);
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->has_ended = true;
+	is_left = watch->is_left;
+	(void)pthread_cond_signal(&watch->changed);
+	(void)pthread_mutex_unlock(&watch->lock);
+	if (is_left)
+		release(watch);
 	return NULL;
 }
 
-void pause_watch_start(struct pause_watch *watch, const struct record_targets *targets,
-		       const char *uri)
+/* False where memory is out. */
+static bool add_domains(struct pause_watch *watch, const struct record_targets *targets)
 {
-	watch->uri = uri;
-	(void)pthread_mutex_init(&watch->lock, NULL);
-	(void)pthread_cond_init(&watch->wake, NULL);
 	for (size_t i = 0; i < targets->machines.count; i++) {
 		const struct trace_machine *machine = &targets->machines.items[i];
+		struct watched_domain domain = { .still = NULL };
 
-		if (machine->has_domain)
-			(void)vec_push(
-				&watch->domains,
-				(struct watched_domain){ machine->name, machine->uuid, NULL, 0 });
+		if (!machine->has_domain)
+			continue;
+		(void)snprintf(domain.name, sizeof(domain.name), "%s", machine->name);
+		(void)snprintf(domain.uuid, sizeof(domain.uuid), "%s", machine->uuid);
+		if (!vec_push(&watch->domains, domain))
+			return false;
 	}
-	watch->is_started =
-		watch->domains.count && !pthread_create(&watch->thread, NULL, work, watch);
+	return true;
+}
+
+struct pause_watch *pause_watch_start(const struct record_targets *targets, const char *uri)
+{
+	struct pause_watch *watch = calloc(1, sizeof(*watch));
+
+	if (!watch)
+		return NULL;
+	(void)pthread_mutex_init(&watch->lock, NULL);
+	(void)pthread_cond_init(&watch->changed, NULL);
+	watch->uri = uri ? strdup(uri) : NULL;
+	if ((!uri || watch->uri) && add_domains(watch, targets) && watch->domains.count &&
+	    !pthread_create(&watch->thread, NULL, work, watch))
+		return watch;
+	release(watch);
+	return NULL;
 }
 
 bool pause_watch_next(struct pause_watch *watch, struct pause *ret)
 {
 	bool is_one;
 
-	if (!watch->is_started)
+	if (!watch)
 		return false;
 	(void)pthread_mutex_lock(&watch->lock);
 	is_one = watch->pauses.count;
@@ -96,16 +142,50 @@ bool pause_watch_next(struct pause_watch *watch, struct pause *ret)
 	return is_one;
 }
 
-void pause_watch_stop(struct pause_watch *watch)
+void pause_watch_end(struct pause_watch *watch, int64_t patience_ms)
 {
-	if (watch->is_started) {
-		(void)pthread_mutex_lock(&watch->lock);
-		watch->is_stopping = true;
-		(void)pthread_cond_signal(&watch->wake);
-		(void)pthread_mutex_unlock(&watch->lock);
-		(void)pthread_join(watch->thread, NULL);
+	const int64_t until = monotonic_ms() + patience_ms;
+
+	if (!watch)
+		return;
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->is_ending = true;
+	(void)pthread_cond_signal(&watch->changed);
+	while (!watch->has_ended && monotonic_ms() < until)
+		monotonic_wait(&watch->changed, &watch->lock, until);
+	(void)pthread_mutex_unlock(&watch->lock);
+}
+
+const char *pause_watch_still(struct pause_watch *watch, const char *uuid)
+{
+	const char *still = NULL;
+
+	if (!watch)
+		return NULL;
+	(void)pthread_mutex_lock(&watch->lock);
+	for (size_t i = 0; i < watch->domains.count; i++)
+		if (!strcmp(watch->domains.items[i].uuid, uuid))
+			still = watch->domains.items[i].still;
+	(void)pthread_mutex_unlock(&watch->lock);
+	return still;
+}
+
+void pause_watch_free(struct pause_watch *watch)
+{
+	pthread_t thread;
+	bool has_ended;
+
+	if (!watch)
+		return;
+	(void)pthread_mutex_lock(&watch->lock);
+	thread = watch->thread;
+	has_ended = watch->has_ended;
+	watch->is_left = !has_ended; /* the thread releases it then */
+	(void)pthread_mutex_unlock(&watch->lock);
+	if (has_ended) {
+		(void)pthread_join(thread, NULL);
+		release(watch);
+	} else {
+		(void)pthread_detach(thread);
 	}
-	vec_free(&watch->domains);
-	vec_free(&watch->pauses);
-	watch->is_started = false;
 }

@@ -1,5 +1,5 @@
-/* Notes when domains of libvirt that are recorded stand still for a while: there is no trace of
- * them then. libvirtd may take its time to answer, so a thread of its own asks. */
+/* Notes when domains of libvirt that are recorded stand still: there is no trace of them then.
+ * libvirtd may take its time to answer, or hang: a thread asks, which nobody has to wait for. */
 #pragma once
 
 #include <pthread.h>
@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct domain;
 struct record_targets;
 
 enum { PAUSE_WATCH_MS = 200 /* between two questions: a shorter pause may be missed */ };
@@ -17,14 +18,16 @@ struct pause {
 	int64_t ms;               /* how long, about */
 };
 
-/** Zero-initialise before use. */
+/** Belongs to its thread, too, which may outlive a recording: it has copies of all that it needs.
+ */
 struct pause_watch {
-	const char *uri;
+	char *uri; /* NULL: the default */
 	struct {
 		struct watched_domain {
-			const char *name, *uuid; /* of the machine */
-			const char *state;       /* what it is, where it does not run; else NULL */
-			int64_t since_ms;        /* of monotonic_ms() */
+			char name[256], uuid[40];
+			const char *still;  /* what it is, where it does not run; else NULL */
+			const char *paused; /* the same of a pause that is not over */
+			int64_t since_ms;   /* when that began, of monotonic_ms() */
 		} * items;
 		size_t count, room;
 	} domains;
@@ -33,26 +36,32 @@ struct pause_watch {
 		size_t count, room;
 	} pauses; /* not taken yet; the last is taken first */
 	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	bool is_started, is_stopping;
+	pthread_mutex_t lock; /* of all that changes */
+	pthread_cond_t changed;
+	bool is_ending, has_ended, is_left;
 };
 
 /**
- * Start it, where there is a domain to watch. That it cannot be is not told: nothing depends on it.
+ * Start to watch. Returns NULL where there is no domain to watch, or it cannot be: nothing depends
+ * on it. All else here accepts that.
  *
- * @targets  its machines are borrowed until pause_watch_stop()
- * @uri      of libvirt, as domain_link_open(); borrowed, too
+ * @uri  of libvirt, as domain_link_open()
  */
-void pause_watch_start(struct pause_watch *watch, const struct record_targets *targets,
-		       const char *uri);
+struct pause_watch *pause_watch_start(const struct record_targets *targets, const char *uri);
 
-/** What the thread notes of a domain: `state` where it does not run, else NULL. */
-void pause_watch_note(struct pause_watch *watch, struct watched_domain *domain, const char *state,
-		      int64_t at_ms);
+/** What the thread notes of a domain, in its own words. */
+void pause_watch_note(struct pause_watch *watch, struct watched_domain *domain,
+		      const struct domain *found, int64_t at_ms);
 
 /** Take a pause that is over. False where there is none. */
 bool pause_watch_next(struct pause_watch *watch, struct pause *ret);
 
-/** End the thread; waits for an answer of libvirtd that is due. Accepts zeroes. */
-void pause_watch_stop(struct pause_watch *watch);
+/** Look once more, and no longer. If that takes more than `patience_ms`, what was seen before must
+ * do. */
+void pause_watch_end(struct pause_watch *watch, int64_t patience_ms);
+
+/** What a domain was when last seen, as "paused"; NULL where it ran, or is not watched. */
+const char *pause_watch_still(struct pause_watch *watch, const char *uuid);
+
+/** After pause_watch_end(). A thread that still waits for libvirtd is left behind. */
+void pause_watch_free(struct pause_watch *watch);

@@ -6,10 +6,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "host/pause_watch.h"
 #include "host/record_loop.h"
 #include "host/record_options.h"
 #include "host/record_report.h"
 #include "host/recorder.h"
+
+enum { LAST_LOOK_MS = 3000 }; /* libvirtd answers in milliseconds, or hangs */
 
 /* There is an event for each thread on each CPU: allow all the descriptors that we may have. */
 static void allow_many_files(void)
@@ -68,15 +71,15 @@ static int run(struct record_loop *loop, struct ptvm_error *error)
 	int r, finished;
 
 	warn_of_emulators(recorder);
-	pause_watch_start(&loop->pauses, &recorder->targets, loop->options->uri);
+	loop->pauses = pause_watch_start(&recorder->targets, loop->options->uri);
 	r = record_loop_run(loop, error);
 	finished = recorder_finish(recorder, &loss, r ? NULL : error);
+	pause_watch_end(loop->pauses, LAST_LOOK_MS);
 	if (recorder->is_written) {
-		/* What follows asks libvirt. */
 		record_loop_release(loop);
-		record_report_print(recorder, &loss, finished == -PTVM_END, stderr);
+		record_report_print(recorder, loop->pauses, &loss, finished == -PTVM_END, stderr);
 	}
-	pause_watch_stop(&loop->pauses);
+	pause_watch_free(loop->pauses);
 	trace_loss_free(&loss);
 	if (!r && finished != -PTVM_END)
 		r = finished;
@@ -110,6 +113,7 @@ int record(const struct roots *roots, const struct perf_kernel *kernel,
 	if (!r)
 		r = run(&loop, error);
 	recorder_free(&recorder);
+	record_loop_release(&loop);
 	workload_end(&loop.workload);
 	control_fifo_close(&loop.control);
 	if (loop.signals >= 0)

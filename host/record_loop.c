@@ -11,6 +11,7 @@
 #include "decode/base/monotonic.h"
 #include "decode/base/progress.h"
 #include "host/kernel_file.h"
+#include "host/pause_watch.h"
 #include "host/record_options.h"
 #include "host/recorder.h"
 
@@ -147,12 +148,12 @@ static void tell_of_late_cpus(const struct record_loop *loop)
 	}
 }
 
-static void tell_of_pauses(struct record_loop *loop)
+static void tell_of_pauses(const struct record_loop *loop)
 {
 	struct pause pause;
 	char text[sizeof(((struct trace_machine *)NULL)->name) + 128];
 
-	while (pause_watch_next(&loop->pauses, &pause)) {
+	while (pause_watch_next(loop->pauses, &pause)) {
 		(void)snprintf(text, sizeof(text),
 			       "domain '%s' was %s for %.1f s, and there is no trace of it then",
 			       pause.name, pause.state, (double)pause.ms / MS_PER_S);

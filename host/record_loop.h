@@ -7,9 +7,9 @@
 
 #include "decode/base/error.h"
 #include "host/control_fifo.h"
-#include "host/pause_watch.h"
 #include "host/workload.h"
 
+struct pause_watch;
 struct record_options;
 struct recorder;
 
@@ -20,7 +20,7 @@ struct record_loop {
 	int wake;    /* an eventfd: a thread that drains has ended by itself */
 	struct control_fifo control;
 	struct workload workload;
-	struct pause_watch pauses; /* of domains; also one that was not started */
+	struct pause_watch *pauses; /* of domains; NULL: none are watched */
 	/* Zero the rest. */
 	bool is_over;
 	int64_t begun_ms, look_ms, progress_ms; /* of monotonic_ms(); 0: not yet */
@@ -34,9 +34,9 @@ struct record_loop {
 int record_loop_signals(struct ptvm_error *error);
 
 /**
- * When the recording is complete: let SIGINT, SIGTERM and SIGHUP end us again, also while we wait
- * for what may not come, as an answer of libvirtd. One that came meanwhile is dropped, the
- * recording has ended.
+ * When there is nothing to lose any more: let SIGINT, SIGTERM and SIGHUP end us again, also while
+ * we wait for what may not come, as somebody who reads what we say. One that came meanwhile is
+ * dropped, the recording has ended. May be called again.
  */
 void record_loop_release(const struct record_loop *loop);
 

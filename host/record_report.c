@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/base/plural.h"
+#include "host/pause_watch.h"
 #include "host/record_options.h"
 #include "host/recorder.h"
 #include "host/trace_loss.h"
@@ -108,13 +109,14 @@ static bool is_trace_written(const struct recorder *recorder, const struct trace
 }
 
 /* Say which guests stand still. Returns whether there are any. */
-static bool print_still(const struct recorder *recorder, bool is_written, FILE *out)
+static bool print_still(const struct recorder *recorder, struct pause_watch *pauses,
+			bool is_written, FILE *out)
 {
 	bool is_known = false;
 
 	for (size_t i = 0; i < recorder->targets.machines.count; i++) {
 		const struct trace_machine *machine = &recorder->targets.machines.items[i];
-		const char *why = trace_machine_why_still(machine, recorder->options->uri);
+		const char *why = pause_watch_still(pauses, machine->uuid);
 
 		if (!why)
 			continue;
@@ -136,8 +138,8 @@ static void print_no_trace(FILE *out)
 		    out);
 }
 
-void record_report_print(const struct recorder *recorder, const struct trace_loss *loss,
-			 bool is_full, FILE *out)
+void record_report_print(const struct recorder *recorder, struct pause_watch *pauses,
+			 const struct trace_loss *loss, bool is_full, FILE *out)
 {
 	const double size = (double)recorder->out.end / bytes_per_mb;
 	const bool is_written = is_trace_written(recorder, loss);
@@ -149,7 +151,7 @@ void record_report_print(const struct recorder *recorder, const struct trace_los
 		print_count(recorder->snapshots, "snapshot", out);
 	}
 	(void)fputs(is_full ? ", ended at --max-size\n" : "\n", out);
-	if (!print_still(recorder, is_written, out) && !is_written)
+	if (!print_still(recorder, pauses, is_written, out) && !is_written)
 		print_no_trace(out);
 	print_losses(&recorder->targets, loss, out);
 }

@@ -12,18 +12,6 @@ static int find_threads(const struct roots *roots, struct trace_machine *machine
 	return vcpu_threads_find(roots, machine->vm.pid, &machine->vcpus, error);
 }
 
-const char *trace_machine_why_still(const struct trace_machine *machine, const char *uri)
-{
-	struct domain_link *link = NULL;
-	struct domain domain;
-	int r = machine->has_domain ? domain_link_open(uri, true, &link, NULL) : -PTVM_NOT_FOUND;
-
-	if (!r)
-		r = domain_find(link, machine->uuid, &domain, NULL);
-	domain_link_close(link);
-	return r || domain.is_running ? NULL : domain.state;
-}
-
 /* A program that was replaced since it started may be of another version. */
 static bool runs_what_is_installed(const struct roots *roots, pid_t pid)
 {

@@ -40,12 +40,6 @@ int trace_machine_of_process(const struct roots *roots, pid_t pid, struct trace_
 			     struct ptvm_error *error);
 
 /**
- * What keeps a domain of libvirt from running, as "paused"; NULL where it runs, or libvirt does not
- * know it.
- */
-const char *trace_machine_why_still(const struct trace_machine *machine, const char *uri);
-
-/**
  * Keep only the vCPUs in `wanted`.
  * Returns 0, or -PTVM_NOT_FOUND where one is not there.
  */

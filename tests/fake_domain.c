@@ -29,14 +29,14 @@ int domain_link_open(const char *uri, bool is_read_only, struct domain_link **re
 	*ret = calloc(1, sizeof(**ret));
 	assert_non_null(*ret);
 	(*ret)->is_read_only = is_read_only;
-	fake_libvirt.opened++;
+	__atomic_add_fetch(&fake_libvirt.opened, 1, __ATOMIC_ACQ_REL);
 	return 0;
 }
 
 void domain_link_close(struct domain_link *link)
 {
 	if (link)
-		fake_libvirt.closed++;
+		__atomic_add_fetch(&fake_libvirt.closed, 1, __ATOMIC_ACQ_REL);
 	free(link);
 }
 
@@ -61,6 +61,8 @@ static bool is_known(const char *name)
 int domain_find(struct domain_link *link, const char *name, struct domain *ret,
 		struct ptvm_error *error)
 {
+	while (fake_libvirt.hold && sem_wait(fake_libvirt.hold))
+		;
 	if (!is_known(name))
 		return ptvm_fail(error, PTVM_NOT_FOUND, "libvirt knows no domain '%s'", name);
 	*ret = fake_libvirt.domain;

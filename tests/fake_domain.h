@@ -2,6 +2,7 @@
  * with this has from here, with libvirt or without. */
 #pragma once
 
+#include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,12 +23,13 @@ struct fake_libvirt {
 	const char *memory_tree;     /* to "info mtree -f" */
 	const char *address;         /* to "gpa2hva" */
 	struct guest_memory *memory; /* what is read of the guest's */
+	sem_t *hold;                 /* questions for domains wait for it; NULL: none does */
 
 	/* What it was asked for. */
 	const char *uri;
-	bool is_read_only; /* the last link */
-	sigset_t held;     /* signals, by who opened it */
-	unsigned opened, closed;
+	bool is_read_only;       /* the last link */
+	sigset_t held;           /* signals, by who opened it */
+	unsigned opened, closed; /* atomic: others may ask in threads of theirs */
 };
 
 /** There is one; zeroes know no domain. */

@@ -94,6 +94,15 @@ static void assert_nothing_is_left(void)
 	assert_int_equal(access(bench.output, F_OK), -1);
 }
 
+static void assert_signals_end_us_again(void)
+{
+	sigset_t held;
+
+	assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &held), 0);
+	assert_false(sigismember(&held, SIGINT));
+	assert_true(sigismember(&held, SIGUSR2));
+}
+
 static void a_signal_ends_a_recording_well(void **state)
 {
 	bench.machine.signal = SIGINT;
@@ -181,6 +190,7 @@ static void a_kernel_that_refuses_leaves_nothing(void **state)
 	bench.machine.fail_errno = EPERM;
 	assert_int_equal(RECORD("-p", "106"), -PTVM_SYSTEM);
 	assert_nothing_is_left();
+	assert_signals_end_us_again();
 }
 
 static void an_emulated_guest_is_a_warning(void **state)
@@ -199,8 +209,6 @@ static void an_emulated_guest_is_a_warning(void **state)
 /* Where libvirtd does not answer, neither before nor after the recording. */
 static void who_waits_for_libvirt_can_be_interrupted(void **state)
 {
-	sigset_t held;
-
 	fake_libvirt.is_down = true;
 	assert_int_equal(RECORD("-c", "here:///", "--domain", "vm"), -PTVM_NOT_FOUND);
 	assert_string_equal(fake_libvirt.uri, "here:///");
@@ -210,9 +218,7 @@ static void who_waits_for_libvirt_can_be_interrupted(void **state)
 	bench.error = (struct ptvm_error){ 0 };
 	record_options_free(&bench.options);
 	assert_int_equal(RECORD("-p", "106"), 0);
-	assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &held), 0);
-	assert_false(sigismember(&held, SIGINT));
-	assert_true(sigismember(&held, SIGUSR2));
+	assert_signals_end_us_again();
 }
 
 /* Each thread has an event on each CPU; and who piped our messages may have gone. */

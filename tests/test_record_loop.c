@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "host/pause_watch.h"
 #include "host/record_options.h"
 #include "host/recorder.h"
 #include "tests/command_line.h"
@@ -261,17 +262,14 @@ static void the_ring_of_a_thread_is_of_all_cpus(void **state)
 /* As if a thread had asked libvirt. */
 static void a_pause_is_told_of_when_it_is_over(void **state)
 {
-	struct watched_domain domain = { .name = "vm" };
-	struct pause_watch *pauses = &bench.loop.pauses;
+	struct pause pause = { "vm", "paused", 1500 };
+	struct pause_watch pauses = { .lock = PTHREAD_MUTEX_INITIALIZER,
+				      .pauses = { &pause, 1, 1 } };
 
 	BEGIN("-t", "113");
-	*pauses = (struct pause_watch){ .lock = PTHREAD_MUTEX_INITIALIZER, .is_started = true };
-	pause_watch_note(pauses, &domain, "paused", 1000);
-	pause_watch_note(pauses, &domain, NULL, 2500);
+	bench.loop.pauses = &pauses;
 	assert_string_equal(look_once(), "ptvm record: domain 'vm' was paused for 1.5 s, and there "
 					 "is no trace of it then\n");
-	pauses->is_started = false;
-	pause_watch_stop(pauses);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

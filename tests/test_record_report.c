@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "host/pause_watch.h"
 #include "host/record_options.h"
 #include "host/recorder.h"
 
@@ -23,6 +24,7 @@ struct bench {
 	pid_t tids[2];
 	struct thread_loss losses[3];
 	struct trace_loss loss;
+	struct pause_watch *pauses;
 	char *text;
 };
 
@@ -72,7 +74,7 @@ static const char *report(bool is_full)
 	bench.text = NULL;
 	out = open_memstream(&bench.text, &size);
 	assert_non_null(out);
-	record_report_print(&bench.recorder, &bench.loss, is_full, out);
+	record_report_print(&bench.recorder, bench.pauses, &bench.loss, is_full, out);
 	assert_int_equal(fclose(out), 0);
 	return bench.text;
 }
@@ -117,6 +119,25 @@ static void a_recording_without_trace_is_told(void **state)
 	assert_null(strstr(report(false), "no trace"));
 }
 
+static void a_domain_that_is_paused_is_why(void **state)
+{
+	struct watched_domain domain = { "vm", "1", "paused", NULL, 0 };
+	struct pause_watch pauses = { .lock = PTHREAD_MUTEX_INITIALIZER,
+				      .domains = { &domain, 1, 1 } };
+
+	bench.pauses = &pauses;
+	(void)strcpy(bench.machines[0].uuid, "1");
+	assert_non_null(strstr(report(false), "\nptvm record: the trace ends early: domain 'vm' is "
+					      "paused: virsh resume vm\n"));
+	bench.ring.written = 0;
+	assert_non_null(strstr(report(false), "\nptvm record: no trace was written: domain 'vm' is "
+					      "paused: virsh resume vm\n"));
+	domain.still = "shut off";
+	assert_non_null(strstr(report(false), "domain 'vm' is shut off\n"));
+	(void)strcpy(bench.machines[0].uuid, "2");
+	assert_null(strstr(report(false), "domain"));
+}
+
 static void losses_are_told_by_vcpu(void **state)
 {
 	bench.loss.threads.count = 2;
@@ -154,6 +175,7 @@ int main(void)
 		TEST(guests_without_a_name_are_processes),
 		TEST(without_guests_threads_or_cpus_are_counted),
 		TEST(a_recording_without_trace_is_told),
+		TEST(a_domain_that_is_paused_is_why),
 		TEST(losses_are_told_by_vcpu),
 		TEST(those_of_other_threads_are_one),
 	};

@@ -120,30 +120,20 @@ static void vcpus_are_chosen_by_their_numbers(void **state)
 static const char node[] =
 	"<node xmlns:test='http://libvirt.org/schemas/domain/test/1.0'><domain type='test'>"
 	"<name>vm</name><uuid>" UUID "</uuid><memory>4096</memory><vcpu>1</vcpu>"
-	"<os><type>hvm</type></os><test:runstate>%d</test:runstate></domain></node>";
+	"<os><type>hvm</type></os><test:runstate>1</test:runstate></domain></node>";
 
-enum { RUNNING = 1, PAUSED = 3, SHUT_OFF = 5 };
-
-/* A libvirt that has the domain in this state; skips where there is none. */
-static const char *make_libvirt(int state)
+/* A libvirt where the domain runs; skips where there is none. */
+static const char *make_libvirt(void)
 {
 	static char uri[sizeof(bench.tree.path) + 32];
-	char text[sizeof(node) + 16];
 	struct domain_link *link = NULL;
 
-	(void)snprintf(text, sizeof(text), node, state);
-	fake_tree_file(&bench.tree, text, "node.xml");
+	fake_tree_file(&bench.tree, node, "node.xml");
 	(void)snprintf(uri, sizeof(uri), "test://%s/node.xml", bench.tree.path);
 	if (domain_link_open(uri, true, &link, NULL))
 		skip();
 	domain_link_close(link);
 	return uri;
-}
-
-/* What keeps a domain still that libvirt has in this state. */
-static const char *why_still(int state)
-{
-	return trace_machine_why_still(&bench.machine, make_libvirt(state));
 }
 
 static void assert_versions(const char *uri, bool has_vmm)
@@ -159,7 +149,7 @@ static void assert_versions(const char *uri, bool has_vmm)
 
 static void versions_are_those_of_what_runs(void **state)
 {
-	const char *uri = make_libvirt(RUNNING);
+	const char *uri = make_libvirt();
 	char link[128];
 
 	(void)snprintf(link, sizeof(link), "%s/proc/100/exe", bench.tree.path);
@@ -168,17 +158,6 @@ static void versions_are_those_of_what_runs(void **state)
 	assert_int_equal(unlink(link), 0);
 	fake_tree_link(&bench.tree, "/usr/bin/qemu (deleted)", "proc/100/exe");
 	assert_versions(uri, false);
-}
-
-static void a_domain_that_is_still_says_why(void **state)
-{
-	assert_int_equal(find("vm"), 0);
-	assert_null(trace_machine_why_still(&bench.machine, nowhere));
-	bench.machine.has_domain = true;
-	assert_null(trace_machine_why_still(&bench.machine, nowhere));
-	assert_null(why_still(RUNNING));
-	assert_string_equal(why_still(PAUSED), "paused");
-	assert_string_equal(why_still(SHUT_OFF), "shut off");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -191,7 +170,6 @@ int main(void)
 		TEST(a_name_that_two_have_is_told),
 		TEST(a_process_is_a_machine_where_it_runs_one),
 		TEST(vcpus_are_chosen_by_their_numbers),
-		TEST(a_domain_that_is_still_says_why),
 		TEST(versions_are_those_of_what_runs),
 	};
 
