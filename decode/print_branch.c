@@ -196,8 +196,8 @@ static void add_insn(struct printer *printer)
 	}
 	if (line->insn)
 		insn_text(&printer->out, line->insn, line->insn_space, &printer->config->style);
-	else if (printer->config->fields & FIELD_INSNLEN)
-		text_puts(&printer->out, " ilen: 0");
+	else
+		print_add_insn_at(printer, line->from.space, line->from.ip);
 	text_putc(&printer->out, '\n');
 }
 

@@ -149,9 +149,11 @@ static void print_words(struct printer *printer, const char *name, const char *w
 {
 	enum { PERF_COLUMNS = 34 };
 	uint32_t fields = printer->config->fields;
+	struct code_space *space;
 
 	if (!print_begin(printer))
 		return;
+	space = print_space(printer, ip);
 	print_add_event_prefix(printer);
 	add_name(printer, name);
 	if (fields & FIELD_FLAGS)
@@ -160,9 +162,8 @@ static void print_words(struct printer *printer, const char *name, const char *w
 		text_left(&printer->out, words, PERF_COLUMNS);
 	if (printer->config->insn_addr)
 		text_hex(&printer->out, 0, 16);
-	print_add_origin(printer, print_space(printer, ip), ip);
-	if (fields & FIELD_INSNLEN)
-		text_puts(&printer->out, " ilen: 0");
+	print_add_origin(printer, space, ip);
+	print_add_insn_at(printer, space, ip);
 	text_putc(&printer->out, '\n');
 }
 
@@ -202,9 +203,11 @@ void print_interrupt_flag(struct printer *printer, bool by_branch)
 void print_transaction(struct printer *printer)
 {
 	const struct print_config *config = printer->config;
+	struct code_space *space;
 
 	if (!config->itrace.transactions || !print_begin(printer))
 		return;
+	space = print_space(printer, printer->ip);
 	print_add_event_prefix(printer);
 	if (config->fields & FIELD_PERIOD)
 		text_puts(&printer->out, "         1 ");
@@ -217,6 +220,7 @@ void print_transaction(struct printer *printer)
 							 ? SAMPLE_BRANCH | SAMPLE_TX_ABORT
 						 : printer->context.in_tx ? SAMPLE_IN_TX
 									  : 0);
-	print_add_origin(printer, print_space(printer, printer->ip), printer->ip);
+	print_add_origin(printer, space, printer->ip);
+	print_add_insn_at(printer, space, printer->ip);
 	text_putc(&printer->out, '\n');
 }

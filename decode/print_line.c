@@ -165,14 +165,31 @@ static void begin_insn(struct printer *printer, uint64_t period, uint32_t flags,
 		text_hex(&printer->out, addr, 16);
 }
 
+void print_add_insn_at(struct printer *printer, struct code_space *space, uint64_t ip)
+{
+	const struct block_style *style = &printer->config->style;
+	const struct block *block = NULL;
+
+	if (!(style->fields & (FIELD_INSN | FIELD_INSNLEN | FIELD_DISASM)))
+		return;
+	if (space)
+		block = block_get(printer->where.code, space, ip, printer->time_ns);
+	if (block && block->count)
+		insn_text(&printer->out, block->insns, space, style);
+	else if (style->fields & FIELD_INSNLEN)
+		text_puts(&printer->out, " ilen: 0");
+}
+
 void print_bare_insn(struct printer *printer, uint64_t ip, uint32_t flags, uint64_t addr)
 {
+	struct code_space *space;
+
 	if (!print_begin(printer))
 		return;
+	space = print_space(printer, ip);
 	begin_insn(printer, 1, flags, addr);
-	print_add_origin(printer, print_space(printer, ip), ip);
-	if (printer->config->fields & FIELD_INSNLEN)
-		text_puts(&printer->out, " ilen: 0");
+	print_add_origin(printer, space, ip);
+	print_add_insn_at(printer, space, ip);
 	text_putc(&printer->out, '\n');
 }
 

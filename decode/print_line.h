@@ -60,6 +60,10 @@ struct code_space *print_space(struct printer *printer, uint64_t ip);
 /** Append " ip" and what it is called. */
 void print_add_address(struct printer *printer, const struct code_space *space, uint64_t ip);
 
+/** Append the instruction that is at an address in `space` (NULL: none) as the fields want it,
+ * where no block tells which one it was: it was interrupted there, say, or code is not followed. */
+void print_add_insn_at(struct printer *printer, struct code_space *space, uint64_t ip);
+
 /** Prepared lines of instructions `from` to `to` of a block. */
 void print_lines(struct printer *printer, struct block *block, unsigned from, unsigned to);
 

@@ -169,15 +169,17 @@ static void a_branch_between_blocks_is_a_line(void **state)
 	print_bench_free(bench);
 }
 
-static void a_branch_without_an_instruction_has_no_length(void **state)
+static void a_branch_without_an_instruction_shows_what_it_interrupts(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_IP | FIELD_INSNLEN | FIELD_INSN, "b");
 
 	print_branch_from_insn(&bench->printer, block_of(bench), 0, CALL);
 	print_branch_settle(&bench->printer);
 	branch(bench, 0, BEGIN, kernel);
+	branch(bench, kernel, SAMPLE_BRANCH | SAMPLE_CALL | SAMPLE_ASYNC, 0x1000);
 	print_bench_expect(bench, " ffffffff81000000 ilen: 5 insn: e8 0b 00 00 00\n"
-				  "                0 ilen: 0\n");
+				  "                0 ilen: 0\n"
+				  " ffffffff81000000 ilen: 5 insn: e8 0b 00 00 00\n");
 	print_bench_free(bench);
 }
 
@@ -396,7 +398,7 @@ int main(void)
 		cmocka_unit_test(branches_within_a_block_are_printed_together),
 		cmocka_unit_test(lines_that_are_left_out_are_noted),
 		cmocka_unit_test(a_branch_between_blocks_is_a_line),
-		cmocka_unit_test(a_branch_without_an_instruction_has_no_length),
+		cmocka_unit_test(a_branch_without_an_instruction_shows_what_it_interrupts),
 		cmocka_unit_test(letters_let_calls_and_returns_through),
 		cmocka_unit_test(each_kind_of_branch_has_its_flags),
 		cmocka_unit_test(a_branch_is_an_event_of_period_1),

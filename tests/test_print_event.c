@@ -10,6 +10,7 @@
 
 #include "decode/print_branch.h"
 #include "decode/sample_flags.h"
+#include "tests/flow_bench.h"
 #include "tests/print_bench.h"
 
 /* One gap or packet at a time; their lines among others are in test_printer.c. */
@@ -116,6 +117,22 @@ static void data_without_an_event_does_not_pile_up(void **state)
 	assert_true(bench->printer.out.size < 2300);
 	assert_int_equal(bench->printer.out.data[bench->printer.out.size - 1], '\n');
 	assert_int_equal(bench->printer.event_data.size, 0);
+	print_bench_free(bench);
+}
+
+static void events_show_the_instruction_at_their_address(void **state)
+{
+	static const uint8_t mwait[] = { 0x0f, 0x01, 0xc9 };
+	const uint64_t kernel = 0xffffffff81000000;
+	struct print_bench *bench = print_bench_new(FIELD_INSNLEN | FIELD_INSN, "px");
+
+	assert_true(bench_add_code(bench->machines.host, kernel, mwait, sizeof(mwait)));
+	bench->printer.event =
+		(struct flow_item){ .kind = FLOW_EVENT, .count = PT_EXSTOP, .value = kernel };
+	print_event(&bench->printer, 0);
+	bench->printer.ip = kernel;
+	print_transaction(&bench->printer);
+	print_bench_expect(bench, " ilen: 3 insn: 0f 01 c9\n ilen: 3 insn: 0f 01 c9\n");
 	print_bench_free(bench);
 }
 
@@ -270,6 +287,7 @@ int main(void)
 		cmocka_unit_test(control_flow_events_have_names_or_numbers),
 		cmocka_unit_test(why_a_guest_exited_is_told_with_it),
 		cmocka_unit_test(data_without_an_event_does_not_pile_up),
+		cmocka_unit_test(events_show_the_instruction_at_their_address),
 		cmocka_unit_test(an_event_has_the_fields_of_other_lines),
 		cmocka_unit_test(a_packet_without_an_address_is_the_next_threads),
 		cmocka_unit_test(gaps_are_chosen_by_their_letters),

@@ -175,13 +175,18 @@ static void an_instruction_has_the_cycles_since_the_last_one(void **state)
 	print_bench_free(bench);
 }
 
-static void an_instruction_without_a_block_has_no_length(void **state)
+static void an_instruction_without_a_block_is_the_one_at_its_address(void **state)
 {
-	struct print_bench *bench = bench_with(FIELD_EVENT | FIELD_IP | FIELD_SYM | FIELD_INSNLEN);
+	struct print_bench *bench =
+		bench_with(FIELD_EVENT | FIELD_IP | FIELD_SYM | FIELD_INSNLEN | FIELD_DISASM);
 
 	print_bare_insn(&bench->printer, kernel, 0, 0);
-	print_bench_expect(bench, "instructions:k:  ffffffff81000000 function ilen: 0\n");
-	bench->config.fields = FIELD_PERIOD | FIELD_IP;
+	print_bench_expect(bench, "instructions:k:  ffffffff81000000 function ilen: 1 nop\n");
+	print_bare_insn(&bench->printer, kernel - 1, 0, 0);
+	print_bench_expect(bench, "instructions:k:  ffffffff80ffffff [unknown] ilen: 0\n");
+	print_bare_insn(&bench->printer, 0, 0, 0);
+	print_bench_expect(bench, "instructions:k:                 0 [unknown] ilen: 0\n");
+	bench->config.fields = bench->config.style.fields = FIELD_PERIOD | FIELD_IP;
 	print_bare_insn(&bench->printer, kernel, 0, 0);
 	print_bench_expect(bench, "         1  ffffffff81000000\n");
 	bench->printer.skip = 1;
@@ -203,7 +208,7 @@ int main(void)
 		cmocka_unit_test(an_address_is_a_number_and_a_name),
 		cmocka_unit_test(an_instruction_has_what_cannot_be_prepared),
 		cmocka_unit_test(an_instruction_has_the_cycles_since_the_last_one),
-		cmocka_unit_test(an_instruction_without_a_block_has_no_length),
+		cmocka_unit_test(an_instruction_without_a_block_is_the_one_at_its_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

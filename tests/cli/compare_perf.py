@@ -43,6 +43,7 @@ MORE = [
     ["--itrace=bi100ig3wp", "-C", "0", "--time=,26.86879", "-F", "comm,ip,sym"],
     ["--itrace=i100ig", "-C", "0", "--time=,26.86879", "-F", "tid,cpu"],
     ["--itrace=qib", "-F", "ip,addr,ipc", "-C", "1"],
+    ["--itrace=qib", "-F", "ip,insn,insnlen", "-C", "0"],
     ["--itrace=bA", "-F", "ip,addr,ipc", "-C", "1"],
     ["--itrace=i1iA", "-F", "ip,insn,insnlen,ipc", "-C", "1"],
     ["--itrace=i100iAb", "-F", "ip,ipc", "-C", "1"],
