@@ -4,8 +4,9 @@
 # Needs nothing but Debian 12; installs what is missing where it may.
 # Usage: examples/quickstart.sh [DIRECTORY to build in]
 set -eu
+. "$(dirname "$0")/../tests/need.sh"
+usage "$@"
 cd "$(dirname "$0")/.."
-. tests/need.sh
 need build-essential meson pkg-config libelf-dev libiberty-dev libjansson-dev libkmod-dev libtraceevent-dev \
 	libzstd-dev libzydis-dev
 

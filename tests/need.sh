@@ -1,4 +1,16 @@
-# Sourced by scripts that must run on a fresh machine: `need PACKAGE...` installs what is missing.
+# Sourced by scripts that must run on a fresh machine: `need PACKAGE...` installs what is missing, and `usage ARGUMENT...`
+# answers --help with the comment at the head of the script.
+
+usage()
+{
+	[[ ${1-} == -* ]] || return 0
+	sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+	if [[ $1 != -h && $1 != --help ]]; then
+		echo "unknown option: $1" >&2
+		exit 2
+	fi
+	exit 0
+}
 
 need()
 {

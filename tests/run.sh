@@ -3,8 +3,9 @@
 # Needs nothing but Debian 12; installs what is missing where it may.
 # Usage: tests/run.sh [DIRECTORY to build in]
 set -u -o pipefail
+. "$(dirname "$0")/need.sh"
+usage "$@"
 cd "$(dirname "$0")/.." || exit 1
-. tests/need.sh
 . tests/check.sh
 need build-essential clang clang-format mandoc meson pkg-config python3 \
 	libcmocka-dev libelf-dev libiberty-dev libjansson-dev libkmod-dev libtraceevent-dev libvirt-dev libzstd-dev \

@@ -70,6 +70,16 @@ def test_help_of_a_verb_is_its_option():
     equal(long, [])
 
 
+def test_scripts_say_how_they_are_used():
+    for script in ("tests/run.sh", "tests/guest/run.sh", "examples/quickstart.sh"):
+        for option, status in (("--help", 0), ("-h", 0), ("--foo", 2)):
+            with tempfile.TemporaryDirectory() as where:
+                run = subprocess.run([PROJECT / script, option], cwd=where, capture_output=True, text=True, check=False)
+                equal((run.returncode, os.listdir(where)), (status, []))
+            assert f"\nUsage: {script}" in run.stdout and "set -" not in run.stdout, run.stdout
+            equal(run.stderr, "" if status == 0 else f"unknown option: {option}\n")
+
+
 def test_what_the_documents_show_is_printed():
     """Lines of instructions in the README and the how-to are those of the sample recording."""
     run = ptvm("script", "-i", RECORDING, "--insn-trace", "-C", "1", "-F", "+nr,-comm")

@@ -4,9 +4,10 @@
 # It is recorded, too, on this machine's kernel but without a trace, which RECORD_HERE does (tests/record_here.c).
 # Usage: tests/guest/run.sh PTVM RECORD_HERE. Status 77: this machine cannot run such a guest.
 set -u -o pipefail
+. "$(dirname "$0")/../need.sh"
+usage "$@"
 ptvm=$(realpath "${1:?the ptvm to test}") record=$(realpath "${2:?the record_here to test}")
 cd "$(dirname "$0")" || exit 1
-. ../need.sh
 . ../check.sh
 need busybox-static cpio dropbear-bin jq libvirt-clients libvirt-daemon-driver-qemu libvirt-daemon-system linux-perf \
 	openssh-client openssh-sftp-server python3 qemu-guest-agent qemu-system-x86 seabios sshfs || exit 77
