@@ -11,6 +11,7 @@
 #include "decode/machines.h"
 #include "decode/perf_damage.h"
 #include "decode/perf_data.h"
+#include "decode/pt_packet.h"
 #include "decode/script.h"
 #include "decode/team.h"
 
@@ -113,6 +114,16 @@ static void report_index(const struct trace_index *index)
 		(void)fprintf(stderr, "ptvm script: %s %s: not used\n", index->path, complaint);
 }
 
+/* Why nothing of a raw trace could be decoded. */
+static const char *raw_reason(const struct script *script)
+{
+	const struct bytes trace = { script->raw.span.data, script->raw.span.size };
+
+	if (!pt_psb_find(trace.data, trace.data + trace.size))
+		return ": no PSB in it, where decoding begins";
+	return script->args.code_file_count ? "" : ": name files of its code with --elf or --raw";
+}
+
 static int check_result(const struct script *script, const struct team_result *result,
 			struct ptvm_error *error)
 {
@@ -123,9 +134,7 @@ static int check_result(const struct script *script, const struct team_result *r
 	if (!result->bytes || result->insns || result->lines || script->may_be_empty)
 		return 0;
 	return ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing could be decoded%s", path,
-			 script->args.pt && !script->args.code_file_count
-				 ? ": name files of its code with --elf or --raw"
-				 : "");
+			 script->args.pt ? raw_reason(script) : "");
 }
 
 static int print_trace(struct script *script, struct team_result *result, struct ptvm_error *error)

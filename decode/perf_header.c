@@ -2,6 +2,7 @@
 
 #include "decode/perf_event.h"
 #include "decode/perf_feature.h"
+#include "decode/pt_packet.h"
 
 enum { FILE_HEADER = 104, PIPE_HEADER = 16, ATTRS = 24, DATA = 40, FEATURES = 72 };
 
@@ -18,6 +19,10 @@ int perf_header_check(struct bytes start, const char *path, struct ptvm_error *e
 	if (!memcmp(start.data, old_magic, 8))
 		return ptvm_fail(error, PTVM_BAD_INPUT,
 				 "%s: version 1 of perf.data, from before Intel PT", path);
+	if (pt_psb_find(start.data, start.data + PT_PSB_SIZE))
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "%s: a raw trace, which 'ptvm script --pt' reads, not a recording",
+				 path);
 	if (memcmp(start.data, magic, 8))
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a perf.data file", path);
 	return 0;

@@ -103,6 +103,7 @@ static void a_magic_tells_what_a_file_is(void **state)
 		{ "", 0, "too short" },
 		{ "2ELIFREP\0\0\0\0\0\0\0", 16, "big-endian" },
 		{ "PERFFILE\0\0\0\0\0\0\0", 16, "version 1" },
+		{ "\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82", 16, "--pt" },
 		{ "PERFILE3\0\0\0\0\0\0\0", 16, "not a perf.data" },
 	};
 

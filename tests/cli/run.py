@@ -80,6 +80,19 @@ def test_scripts_say_how_they_are_used():
             equal(run.stderr, "" if status == 0 else f"unknown option: {option}\n")
 
 
+def test_a_raw_trace_is_told_from_others():
+    with tempfile.TemporaryDirectory() as where:
+        trace = pathlib.Path(where) / "trace"
+        for content, args, message in (
+                (b"some text that is no trace", ["--pt", trace], "nothing could be decoded: no PSB in it, where decoding begins"),
+                (b"\x02\x82" * 8, ["-i", trace], "a raw trace, which 'ptvm script --pt' reads, not a recording"),
+                (b"\x02\x82" * 8 + b"\x02\x23\x71" + b"\0" * 6 + b"\xff" * 2, ["--pt", trace],
+                 "nothing could be decoded: name files of its code with --elf or --raw")):
+            trace.write_bytes(content)
+            run = ptvm("script", *args)
+            equal((run.returncode, run.stderr.splitlines()[-1]), (1, f"ptvm script: {trace}: {message}"))
+
+
 def test_what_the_documents_show_is_printed():
     """Lines of instructions in the README and the how-to are those of the sample recording."""
     run = ptvm("script", "-i", RECORDING, "--insn-trace", "-C", "1", "-F", "+nr,-comm")
