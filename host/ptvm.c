@@ -71,20 +71,21 @@ static void print_help(FILE *out)
 		    out);
 }
 
-/* The exit status where all went well: lost output is a failure. */
-static int output_status(void)
+/* The exit status where all went well: lost output is a failure. `verb` NULL: none. */
+static int output_status(const char *verb)
 {
 	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
-	(void)fprintf(stderr, "ptvm: cannot write the output%s%s\n", errno ? ": " : "",
+	(void)fprintf(stderr, "ptvm%s%s: cannot write output%s%s\n", verb ? " " : "",
+		      verb ? verb : "", errno ? ": " : "",
 		      errno ? strerror(errno) : ""); /* of what failed earlier nothing is known */
 	return 1;
 }
 
 static int exit_status(int r, const char *verb, const struct ptvm_error *error)
 {
-	if (output_status())
+	if (output_status(verb))
 		return 1;
 	if (r >= 0 || r == -PTVM_END)
 		return r > 0 ? r : 0;
@@ -130,7 +131,7 @@ static int help(int argc, char **argv)
 	if (argc > 1 && !is_help(argv[1]))
 		return run_verb(2, ask);
 	print_help(stdout);
-	return output_status();
+	return output_status(NULL);
 }
 
 /* The verbs by name, for shell completion. */
@@ -139,13 +140,13 @@ static int complete(void)
 	for (size_t i = 0; i < VERB_COUNT; i++)
 		(void)printf("%s\t\n", verbs[i].name);
 	(void)fputs("help\t\n--help\t\n--version\t\n", stdout);
-	return output_status();
+	return output_status(NULL);
 }
 
 static int version(void)
 {
 	(void)puts("ptvm " PTVM_VERSION);
-	return output_status();
+	return output_status(NULL);
 }
 
 /* Whoever called us may have closed standard input or output, whose number the next file that is

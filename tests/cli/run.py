@@ -582,8 +582,10 @@ def test_a_full_disk_is_a_failure():
     if not os.path.exists("/dev/full"):
         raise tap.Skip("no /dev/full")
     with open("/dev/full", "wb") as full:
-        run = subprocess.run([PTVM, "script", "--help"], stdout=full, stderr=subprocess.PIPE, check=False)
-    equal((run.returncode, run.stderr), (1, b"ptvm: cannot write the output: No space left on device\n"))
+        for args, who in ((["--help"], "ptvm"), (["script", "--help"], "ptvm script"),
+                          (["script", "-i", RECORDING], "ptvm script"), (["script", "-i", RECORDING, "-D"], "ptvm script")):
+            run = subprocess.run([PTVM, *args], stdout=full, stderr=subprocess.PIPE, check=False, text=True)
+            equal((run.returncode, run.stderr), (1, f"{who}: cannot write output: No space left on device\n"))
 
 
 def test_no_file_takes_the_place_of_output_that_is_closed():
@@ -593,7 +595,7 @@ def test_no_file_takes_the_place_of_output_that_is_closed():
         run.stdin.flush()
         equal(os.readlink(f"/proc/{run.pid}/fd/1"), "/dev/null")
     run = subprocess.run([PTVM, "--help"], stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1), check=False)
-    equal((run.returncode, run.stderr), (1, b"ptvm: cannot write the output: Bad file descriptor\n"))
+    equal((run.returncode, run.stderr), (1, b"ptvm: cannot write output: Bad file descriptor\n"))
 
 
 def test_a_terminal_gets_a_pager():
