@@ -11,7 +11,7 @@ static void load_labels(struct machine *machine)
 	size_t left = 0;
 	const uint8_t *data = start ? image_find(&machine->image, start, &left) : NULL;
 
-	if (!data || end <= start || end - start > left || text_end <= text)
+	if (!data || !text || end <= start || end - start > left || text_end <= text)
 		return;
 	if (label_table_read((struct bytes){ data, end - start }, start, text, text_end,
 			     &machine->labels))

@@ -111,9 +111,9 @@ static void labels_are_those_of_the_table(void **state)
 	assert_ptr_equal(machine_labels(*state), labels);
 }
 
-static void without_its_ends_or_that_of_the_code_there_is_no_table(void **state)
+static void without_its_ends_or_those_of_the_code_there_is_no_table(void **state)
 {
-	for (unsigned i = 1; i < BOUNDS; i++) {
+	for (unsigned i = 0; i < BOUNDS; i++) {
 		struct machine *machine = machine_new(0, false);
 
 		add_bounds(machine, i);
@@ -196,7 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(labels_are_those_of_the_table, set_up, tear_down),
-		cmocka_unit_test(without_its_ends_or_that_of_the_code_there_is_no_table),
+		cmocka_unit_test(without_its_ends_or_those_of_the_code_there_is_no_table),
 		cmocka_unit_test_setup_teardown(all_of_the_table_must_be_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(most_of_it_must_be_about_the_code, set_up,
 						tear_down),
