@@ -97,6 +97,7 @@ int kallsyms_load(const char *path, struct symbols *ret, struct ptvm_error *erro
 	if (r < 0 || symbols_finish(ret, true))
 		return -PTVM_NO_MEMORY;
 	if (!ret->count || !ret->items[ret->count - 1].start)
-		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no symbol with an address", path);
+		return ptvm_fail(error, PTVM_BAD_INPUT,
+				 "%s: no symbol with an address; copy it as root", path);
 	return 0;
 }

@@ -94,6 +94,9 @@ int modules_load(const char *path, struct modules *ret, struct ptvm_error *error
 
 	if (!r && modules_parse(text, size, ret))
 		r = -PTVM_NO_MEMORY;
+	if (!r && size && !ret->count)
+		r = ptvm_fail(error, PTVM_BAD_INPUT,
+			      "%s: no module with an address; copy it as root", path);
 	arena_free(&arena);
 	return r;
 }

@@ -24,7 +24,8 @@ struct modules {
  */
 int modules_parse(const char *text, size_t size, struct modules *ret);
 
-/** Read a modules file. Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT or -PTVM_NO_MEMORY. */
+/** Read a modules file. Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT (also where there is text, but no
+ * module) or -PTVM_NO_MEMORY. */
 int modules_load(const char *path, struct modules *ret, struct ptvm_error *error);
 
 /** Free everything. */

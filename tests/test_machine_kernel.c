@@ -235,8 +235,9 @@ static void one_bad_file_leaves_the_others(void **state)
 	assert_code(bench, TEXT, "text of the kernel.");
 	assert_note(bench, 0, "kallsyms");
 	assert_note(bench, 1, "missing");
-	assert_note(bench, 2, "later");
-	assert_note(bench, 3, NULL);
+	assert_note(bench, 2, "modules");
+	assert_note(bench, 3, "later");
+	assert_note(bench, 4, NULL);
 }
 
 static void a_kcore_without_a_kernel_is_a_bad_one(void **state)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -30,10 +31,36 @@ static void modules_are_read_and_sorted(void **state)
 	modules_free(&modules);
 }
 
+static void assert_load(const char *text, int expected, const char *message)
+{
+	char path[] = "/tmp/ptvm-modules-XXXXXX";
+	struct modules modules = { 0 };
+	struct ptvm_error error = { 0 };
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(modules_load(path, &modules, &error), expected);
+	assert_int_equal(unlink(path), 0);
+	if (message)
+		assert_non_null(strstr(error.message, message));
+	modules_free(&modules);
+}
+
+static void a_file_without_any_may_be_empty(void **state)
+{
+	assert_load("kvm 1146880 0 - Live 0xffffffffc03ae000\n", 0, NULL);
+	assert_load("", 0, NULL);
+	assert_load("kvm 1146880 0 - Live 0x0000000000000000\n", -PTVM_BAD_INPUT, "as root");
+	assert_load("hello", -PTVM_BAD_INPUT, ": no module with an address");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(modules_are_read_and_sorted),
+		cmocka_unit_test(a_file_without_any_may_be_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
