@@ -262,10 +262,12 @@ int machine_load_kernel(struct machine *machine, const struct kernel_files *file
 		r = settle(machine, load_modules(machine, files->modules, &story), asked->modules,
 			   &story, error);
 	story = (struct ptvm_error){ 0 };
-	if (!r && files->kcore && is_moved && !asked->kcore)
+	if (!r && files->kcore && is_moved && !asked->kcore) {
 		machine_note(machine, "%s: not used, it is of another boot", files->kcore);
-	else if (!r && files->kcore)
-		r = settle(machine, load_kcore(machine, files, &story), asked->kcore, &story,
-			   error);
+	} else if (!r && files->kcore) {
+		r = load_kcore(machine, files, &story);
+		machine->no_kernel_noted = r; /* the reason is */
+		r = settle(machine, r, asked->kcore, &story, error);
+	}
 	return r;
 }

@@ -201,6 +201,19 @@ static void a_named_kallsyms_brings_what_is_beside_it(void **state)
 	assert_non_null(strstr(machines_note(&bench->machines, 0), "/named/kcore: "));
 }
 
+static void a_kernel_that_cannot_be_read_is_noted_once(void **state)
+{
+	struct bench *bench = *state;
+	struct code_view view;
+
+	add_kernel(bench, "run/kcore_dir", "r");
+	fake_tree_file(&bench->tree, "junk", "run/kcore_dir/kcore");
+	assert_int_equal(load(bench), 0);
+	assert_int_equal(machine_code(bench->machines.host, -1, TEXT, 0, &view), -PTVM_NO_CODE);
+	assert_non_null(strstr(machines_note(&bench->machines, 0), "/kcore_dir/kcore: "));
+	assert_null(machines_note(&bench->machines, 1));
+}
+
 static void a_named_kallsyms_without_kcore_has_no_code(void **state)
 {
 	struct bench *bench = *state;
@@ -370,6 +383,7 @@ int main(void)
 		WITH_FIXTURE(a_recording_of_one_file_has_no_kernels),
 		WITH_FIXTURE(what_guests_show_below_a_mount_is_theirs),
 		WITH_FIXTURE(a_named_kallsyms_brings_what_is_beside_it),
+		WITH_FIXTURE(a_kernel_that_cannot_be_read_is_noted_once),
 		WITH_FIXTURE(a_named_kallsyms_without_kcore_has_no_code),
 		WITH_FIXTURE(a_name_without_a_directory_is_in_this_one),
 		WITH_FIXTURE(a_named_kcore_goes_before_all),
