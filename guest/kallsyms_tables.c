@@ -1,11 +1,12 @@
 /* Names are compressed: 256 tokens, each a string (token_table, found by token_index), and for each
  * symbol a length and as many tokens, of which the first begins with the symbol's type. Every 256th
- * symbol has a marker: where its name is. The tables follow each other, each aligned to 8 bytes
- * (scripts/kallsyms.c of Linux):
+ * symbol has a marker: where its name is. The tables follow each other, each aligned to 8 bytes,
+ * since 7.0 to 4 (scripts/kallsyms.c of Linux):
  *
  *   to 6.1    values, base, count, names, markers, token_table, token_index
  *   6.2, 6.3  the same, with 3 bytes for each symbol after the markers
  *   from 6.4  count, names, markers, token_table, token_index, values, base
+ *   from 7.0  the same, but values are relative to their places, and there is no base
  *
  * The index of tokens has a shape that nothing else has. What is before it is searched for a count
  * whose names and markers end where they must. */
@@ -15,7 +16,8 @@
 #include <string.h>
 
 enum {
-	ALIGN = 8,
+	LEAST_ALIGN = 4,
+	MOST_ALIGN = 8,
 	TOKENS = 256,
 	TOKEN_BYTES = 128,        /* of a string in the table, with its NUL, at most */
 	INDEX_BYTES = TOKENS * 2, /* of token_index */
@@ -26,9 +28,15 @@ enum {
 	MOST_NAMES = 8 * KALLSYMS_TABLES_SYMBOLS, /* that all tries may look at */
 };
 
-static uint64_t align(uint64_t size)
+static uint64_t align(uint64_t size, unsigned to)
 {
-	return (size + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+	return (size + to - 1) & ~(uint64_t)(to - 1);
+}
+
+/* Does what ends at `end` reach the table at `next`, but for padding? */
+static bool reaches(uint64_t end, uint64_t next)
+{
+	return next - end < MOST_ALIGN;
 }
 
 /* 256 rising offsets of strings that have a byte or more each. */
@@ -69,14 +77,15 @@ static bool is_token_table(struct bytes image, uint64_t at, uint64_t index)
 		if (!size || bytes_number(image, index + 2 * i, 2) != offset)
 			return false;
 	}
-	return align(at + offset) == index;
+	return reaches(at + offset, index);
 }
 
 static bool find_tokens(struct kallsyms_tables *tables, uint64_t index)
 {
 	uint64_t last = bytes_number(tables->image, index + INDEX_BYTES - 2, 2);
 
-	for (uint64_t size = align(last + 1); size <= align(last + TOKEN_BYTES); size += ALIGN) {
+	for (uint64_t size = align(last + 1, LEAST_ALIGN);
+	     size <= align(last + TOKEN_BYTES, MOST_ALIGN); size += LEAST_ALIGN) {
 		if (size > index || !is_token_table(tables->image, index - size, index))
 			continue;
 		tables->token_index = index;
@@ -129,8 +138,8 @@ static bool ends_at_markers(const struct kallsyms_tables *tables, uint32_t *name
 	    tables->markers - block > MARKED * NAME_BYTES || *names_left < MARKED)
 		return false;
 	*names_left -= MARKED;
-	return align(skip_names(tables->image, block, tables->count - last * MARKED)) ==
-	       tables->markers;
+	return reaches(skip_names(tables->image, block, tables->count - last * MARKED),
+		       tables->markers);
 }
 
 static bool has_all_names(const struct kallsyms_tables *tables, uint32_t *names_left)
@@ -147,31 +156,34 @@ static bool has_all_names(const struct kallsyms_tables *tables, uint32_t *names_
 			return false;
 		at = skip_names(tables->image, at, part);
 	}
-	return align(at) == tables->markers;
+	return reaches(at, tables->markers);
 }
 
-/* Is the count of symbols at `at`, followed by their names? */
-static bool is_count(struct kallsyms_tables *tables, uint64_t at, uint32_t *names_left)
+/* Is the count of symbols at `at`, followed by their names? `order_bytes` for each symbol are after
+ * the markers. */
+static bool is_count(struct kallsyms_tables *tables, uint64_t at, unsigned aligned,
+		     unsigned order_bytes, uint32_t *names_left)
 {
-	uint64_t count = bytes_number(tables->image, at, 8);
-	uint64_t markers = align((count + MARKED - 1) / MARKED * 4);
+	uint64_t count = bytes_number(tables->image, at, aligned);
+	uint64_t markers = align((count + MARKED - 1) / MARKED * 4, aligned);
 
-	if (count < FEWEST || count > KALLSYMS_TABLES_SYMBOLS)
+	if (at % aligned || count < FEWEST || count > KALLSYMS_TABLES_SYMBOLS)
 		return false;
 	tables->count = (uint32_t)count;
-	tables->names = at + ALIGN;
-	for (unsigned order_bytes = 0; order_bytes <= 3; order_bytes += 3) {
-		tables->markers = tables->token_table - markers - align(order_bytes * count);
-		if (ends_at_markers(tables, names_left) && has_all_names(tables, names_left))
-			return true;
-	}
-	return false;
+	tables->count_at = at;
+	tables->names = at + aligned;
+	tables->markers = tables->token_table - markers - align(order_bytes * count, aligned);
+	return ends_at_markers(tables, names_left) && has_all_names(tables, names_left);
 }
 
 static bool find_names(struct kallsyms_tables *tables, uint32_t *names_left)
 {
-	for (uint64_t at = tables->token_table & ~(uint64_t)(ALIGN - 1); at >= ALIGN; at -= ALIGN)
-		if (is_count(tables, at - ALIGN, names_left))
+	uint64_t at = tables->token_table & ~(uint64_t)(LEAST_ALIGN - 1);
+
+	for (; at >= LEAST_ALIGN; at -= LEAST_ALIGN)
+		if (is_count(tables, at - LEAST_ALIGN, MOST_ALIGN, 0, names_left) ||
+		    is_count(tables, at - LEAST_ALIGN, MOST_ALIGN, 3, names_left) ||
+		    is_count(tables, at - LEAST_ALIGN, LEAST_ALIGN, 0, names_left))
 			return true;
 	return false;
 }
@@ -183,6 +195,8 @@ static uint64_t address_of(const struct kallsyms_tables *tables, uint32_t index)
 
 	if (tables->kind == KALLSYMS_OFFSETS)
 		return tables->base + value;
+	if (tables->kind == KALLSYMS_PLACES)
+		return tables->base + 4 * (uint64_t)index + (uint64_t)(int32_t)value;
 	if (tables->kind == KALLSYMS_PER_CPU && (int32_t)value < 0)
 		return tables->base - 1 - (uint64_t)(int32_t)value;
 	return value;
@@ -220,13 +234,20 @@ static bool try_offsets(struct kallsyms_tables *tables, uint64_t values, uint64_
 	       try_values(tables, values, KALLSYMS_OFFSETS, address);
 }
 
+static bool try_places(struct kallsyms_tables *tables, uint64_t values, uint64_t address)
+{
+	tables->base = address + values;
+	return try_values(tables, values, KALLSYMS_PLACES, address);
+}
+
 static bool find_values(struct kallsyms_tables *tables, uint64_t address)
 {
-	uint64_t before = tables->names - ALIGN, after = tables->token_index + INDEX_BYTES;
-	uint64_t size = align(4 * (uint64_t)tables->count);
+	uint64_t before = tables->count_at, after = tables->token_index + INDEX_BYTES;
+	uint64_t size = align(4 * (uint64_t)tables->count, MOST_ALIGN);
 
-	return try_offsets(tables, before - ALIGN - size, before - ALIGN, address) ||
+	return try_offsets(tables, before - 8 - size, before - 8, address) ||
 	       try_offsets(tables, after, after + size, address) ||
+	       try_places(tables, after, address) ||
 	       try_values(tables, before - 8 * (uint64_t)tables->count, KALLSYMS_ADDRESSES,
 			  address);
 }
@@ -238,7 +259,7 @@ int kallsyms_tables_find(struct bytes image, uint64_t address, struct kallsyms_t
 	unsigned tries = 0;
 
 	*ret = (struct kallsyms_tables){ .image = image };
-	for (uint64_t at = 0; at + INDEX_BYTES <= image.size && tries < TRIES; at += ALIGN) {
+	for (uint64_t at = 0; at + INDEX_BYTES <= image.size && tries < TRIES; at += LEAST_ALIGN) {
 		if (!is_token_index(image, at) || !find_tokens(ret, at))
 			continue;
 		if (find_names(ret, &names_left) && find_values(ret, address))

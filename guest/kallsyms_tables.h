@@ -18,12 +18,14 @@ struct kallsyms_tables {
 	struct bytes image;
 	uint32_t count;
 	/* offsets in the image */
-	uint64_t names, markers, token_table, token_index, values;
-	uint64_t base; /* what the values are relative to */
+	uint64_t count_at, names, markers, token_table, token_index, values;
+	uint64_t
+		base; /* what the values are relative to, the first of them if it is their places */
 	enum kallsyms_values {
 		KALLSYMS_ADDRESSES, /* 8 bytes each */
 		KALLSYMS_OFFSETS,   /* 4 bytes each, from the base */
 		KALLSYMS_PER_CPU,   /* the same where negative, else absolute */
+		KALLSYMS_PLACES,    /* 4 bytes each, signed, from the value's own place */
 	} kind;
 };
 

@@ -12,9 +12,9 @@ enum { TOKENS = 256, PREFIX_TOKEN = 1 };
 
 static const char prefix[] = "fn_";
 
-static void align(struct text *image)
+static void align(const struct fake_kallsyms *tables, struct text *image)
 {
-	while (image->size % 8)
+	while (image->size % (tables->layout == FAKE_FROM_7_0 ? 4 : 8))
 		text_putc(image, '\0');
 }
 
@@ -32,19 +32,19 @@ static void token(unsigned i, char text[8])
 		(void)snprintf(text, 8, isgraph((int)i) ? "%c" : "~%02x", i);
 }
 
-static void put_tokens(struct text *image)
+static void put_tokens(const struct fake_kallsyms *tables, struct text *image)
 {
 	size_t offsets[TOKENS], start;
 	char text[8];
 
-	align(image);
+	align(tables, image);
 	start = image->size;
 	for (unsigned i = 0; i < TOKENS; i++) {
 		offsets[i] = image->size - start;
 		token(i, text);
 		text_add(image, text, strlen(text) + 1);
 	}
-	align(image);
+	align(tables, image);
 	for (unsigned i = 0; i < TOKENS; i++)
 		put(image, offsets[i], 2);
 }
@@ -69,18 +69,18 @@ static void put_names(const struct fake_kallsyms *tables, struct text *image)
 	size_t start, marker_count = 0;
 	uint32_t markers[1024];
 
-	align(image);
+	align(tables, image);
 	put(image, tables->count, 4);
-	align(image);
+	align(tables, image);
 	start = image->size;
 	for (size_t i = 0; i < tables->count; i++) {
 		if (i % 256 == 0)
 			markers[marker_count++] = (uint32_t)(image->size - start);
 		put_name(image, &tables->symbols[i]);
 	}
-	align(image);
+	align(tables, image);
 	text_add(image, (const char *)markers, marker_count * sizeof(*markers));
-	align(image);
+	align(tables, image);
 	if (tables->layout == FAKE_6_2)
 		for (size_t i = 0; i < tables->count; i++)
 			put(image, i, 3);
@@ -90,10 +90,12 @@ static void put_values(const struct fake_kallsyms *tables, struct text *image)
 {
 	uint64_t address;
 
-	align(image);
+	align(tables, image);
 	for (size_t i = 0; i < tables->count; i++) {
 		address = tables->symbols[i].address;
-		if (tables->kind == KALLSYMS_ADDRESSES)
+		if (tables->kind == KALLSYMS_PLACES)
+			put(image, address - tables->base - image->size, 4);
+		else if (tables->kind == KALLSYMS_ADDRESSES)
 			put(image, address, 8);
 		else if (tables->kind == KALLSYMS_OFFSETS)
 			put(image, address - tables->base, 4);
@@ -101,18 +103,18 @@ static void put_values(const struct fake_kallsyms *tables, struct text *image)
 			put(image, address < tables->base ? address : tables->base - 1 - address,
 			    4);
 	}
-	align(image);
-	if (tables->kind != KALLSYMS_ADDRESSES)
+	align(tables, image);
+	if (tables->kind == KALLSYMS_OFFSETS || tables->kind == KALLSYMS_PER_CPU)
 		put(image, tables->base, 8);
 }
 
 void fake_kallsyms_put(const struct fake_kallsyms *tables, struct text *image)
 {
-	if (tables->layout != FAKE_FROM_6_4)
+	if (tables->layout < FAKE_FROM_6_4)
 		put_values(tables, image);
 	put_names(tables, image);
-	put_tokens(image);
-	if (tables->layout == FAKE_FROM_6_4)
+	put_tokens(tables, image);
+	if (tables->layout >= FAKE_FROM_6_4)
 		put_values(tables, image);
 	assert_false(image->failed);
 }

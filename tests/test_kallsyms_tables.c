@@ -23,7 +23,8 @@ static struct bytes as_bytes(const struct text *image)
 /* Tables in an image that is as large as the symbols say, other bytes around them. */
 static void make(const struct fake_kallsyms *how, struct text *image)
 {
-	for (unsigned i = 0; i < BEFORE; i++)
+	/* tables that are aligned to 4 bytes only may begin so */
+	for (unsigned i = 0; i < BEFORE + (how->layout == FAKE_FROM_7_0 ? 4 : 0); i++)
 		text_putc(image, (char)(i % 7));
 	fake_kallsyms_put(how, image);
 	while (image->size < IMAGE + AFTER)
@@ -78,6 +79,19 @@ static void offsets_without_absolute_symbols_are_found(void **state)
 					      COUNT - 2 });
 	assert_found(&(struct fake_kallsyms){ FAKE_FROM_6_4, KALLSYMS_OFFSETS, base, symbols + 2,
 					      COUNT - 2 });
+	free(symbols);
+}
+
+/* Code is before the tables, and behind them; counts of symbols and of markers are odd and even. */
+static void values_relative_to_their_places_are_found(void **state)
+{
+	struct fake_symbol *symbols = fake_kallsyms_symbols(base, COUNT);
+
+	for (size_t i = COUNT / 2; i < COUNT; i++)
+		symbols[i].address += IMAGE / 2;
+	for (size_t count = 2045; count <= 2050; count++)
+		assert_found(&(struct fake_kallsyms){ FAKE_FROM_7_0, KALLSYMS_PLACES, base,
+						      symbols + 2, count });
 	free(symbols);
 }
 
@@ -161,6 +175,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_layout_is_found),
 		cmocka_unit_test(offsets_without_absolute_symbols_are_found),
+		cmocka_unit_test(values_relative_to_their_places_are_found),
 		cmocka_unit_test(whole_addresses_are_found),
 		cmocka_unit_test(names_may_be_long),
 		cmocka_unit_test(a_symbol_is_found_by_its_name),
