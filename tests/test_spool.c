@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "tests/open_files.h"
+
 enum { LARGE = SPOOL_FROM, COUNT = 3 * SPOOL_FROM / 8 };
 
 struct numbers {
@@ -80,12 +82,43 @@ static void small_things_stay_as_they_are(void **state)
 
 static void what_is_new_is_zero_in_a_file(void **state)
 {
-	uint8_t *bytes = spool_realloc(NULL, 0, LARGE);
+	uint8_t *bytes = spool_new(LARGE);
 
 	assert_non_null(bytes);
 	for (size_t i = 0; i < LARGE; i++)
 		assert_int_equal(bytes[i], 0);
 	spool_free(bytes, LARGE);
+}
+
+/* To grow must not take all of it into memory. */
+static void what_grows_in_a_file_is_not_copied(void **state)
+{
+	uint8_t *bytes = spool_realloc(NULL, 0, LARGE);
+	const long page = sysconf(_SC_PAGESIZE);
+	long before;
+
+	assert_non_null(bytes);
+	memset(bytes, 7, LARGE);
+	spool_rest(bytes, LARGE);
+	before = pages_in_memory();
+	bytes = spool_realloc(bytes, LARGE, 4 * LARGE);
+	assert_non_null(bytes);
+	assert_true(pages_in_memory() - before < LARGE / page / 4);
+	assert_true(bytes[0] == 7 && bytes[LARGE - 1] == 7 && !bytes[LARGE]);
+	bytes[4 * LARGE - 1] = 1;
+	spool_free(bytes, 4 * LARGE);
+}
+
+static void what_never_grows_takes_no_descriptor(void **state)
+{
+	const size_t before = open_files();
+	uint8_t *fixed = spool_new(LARGE), *grown = spool_realloc(NULL, 0, LARGE);
+
+	assert_true(fixed && grown);
+	assert_int_equal(open_files(), before + 1);
+	spool_free(fixed, LARGE);
+	spool_free(grown, LARGE);
+	assert_int_equal(open_files(), before);
 }
 
 static void where_no_files_can_be_made_another_place_will_do(void **state)
@@ -141,6 +174,8 @@ int main(void)
 		cmocka_unit_test(pages_that_were_given_back_come_again),
 		cmocka_unit_test(small_things_stay_as_they_are),
 		cmocka_unit_test(what_is_new_is_zero_in_a_file),
+		cmocka_unit_test(what_grows_in_a_file_is_not_copied),
+		cmocka_unit_test(what_never_grows_takes_no_descriptor),
 		cmocka_unit_test(where_no_files_can_be_made_another_place_will_do),
 		cmocka_unit_test(where_there_is_no_room_nothing_changes),
 		cmocka_unit_test(what_cannot_be_is_refused),

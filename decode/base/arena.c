@@ -32,7 +32,7 @@ static size_t chunk_size(const struct arena *arena, size_t size)
 
 static struct arena_chunk *chunk_in_spool(const struct arena *arena, size_t size)
 {
-	struct arena_chunk *chunk = spool_realloc(NULL, 0, size);
+	struct arena_chunk *chunk = spool_new(size);
 
 	if (chunk)
 		chunk->place = IN_SPOOL;

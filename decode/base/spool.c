@@ -27,23 +27,48 @@ int spool_open(void)
 	return fd < 0 ? memfd_create("ptvm", MFD_CLOEXEC) : fd;
 }
 
-static void *map(int fd, size_t size)
-{
-	void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+/* What a file begins with, on pages of its own. */
+enum { HEAD = 64 << 10 };
 
-	return bytes == MAP_FAILED ? NULL : bytes;
+struct spool_head {
+	int fd; /* to grow the file by; -1: it never grows */
+};
+
+static struct spool_head *head_of(const void *bytes)
+{
+	return (struct spool_head *)((uintptr_t)bytes - HEAD);
 }
 
-/* A place that is taken on the disk beforehand cannot turn out to be missing when a page is
- * written, which would end the program. */
-static void *map_file(size_t size)
+/* Whether there is a place on the disk for the file up to `size` bytes behind its head. What is
+ * taken beforehand cannot turn out to be missing when a page is written, which would end the
+ * program. */
+static bool take_place(int fd, size_t size)
 {
-	_cleanup_close_ int fd = spool_open();
-	int r = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)size);
+	int r = posix_fallocate(fd, 0, (off_t)(HEAD + size));
 
 	if (r == ENOSPC || r == EDQUOT || r == EFBIG)
 		atomic_store(&full, true);
-	return r ? NULL : map(fd, size);
+	return !r;
+}
+
+static void *map_file(int fd, size_t size)
+{
+	uint8_t *head;
+
+	if (!take_place(fd, size))
+		return NULL;
+	head = mmap(NULL, HEAD + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (head == MAP_FAILED)
+		return NULL;
+	((struct spool_head *)head)->fd = -1;
+	return head + HEAD;
+}
+
+void *spool_new(size_t size)
+{
+	_cleanup_close_ int fd = size > INT64_MAX - HEAD ? -1 : spool_open();
+
+	return fd < 0 ? NULL : map_file(fd, size);
 }
 
 bool spool_was_full(void)
@@ -51,43 +76,49 @@ bool spool_was_full(void)
 	return atomic_load(&full);
 }
 
-/* Neither the old nor the new bytes are in memory as a whole. */
-static void move(uint8_t *to, uint8_t *from, size_t size, bool from_file)
+static void *move_to_file(void *bytes, size_t from, size_t to)
 {
-	enum { STEP = 4 << 20 };
+	_cleanup_close_ int fd = spool_open();
+	void *moved = fd < 0 ? NULL : map_file(fd, to);
 
-	for (size_t at = 0; at < size; at += STEP) {
-		size_t step = size - at < STEP ? size - at : STEP;
+	if (!moved)
+		return NULL;
+	if (from)
+		memcpy(moved, bytes, from);
+	head_of(moved)->fd = take_fd(&fd);
+	free(bytes);
+	return moved;
+}
 
-		memcpy(to + at, from + at, step);
-		(void)madvise(to + at, step, MADV_DONTNEED);
-		if (from_file)
-			(void)madvise(from + at, step, MADV_DONTNEED);
-	}
+/* Nothing is copied: the pages that are in memory stay the same. */
+static void *grow_file(void *bytes, size_t from, size_t to)
+{
+	uint8_t *grown;
+
+	if (!take_place(head_of(bytes)->fd, to))
+		return NULL;
+	grown = mremap(head_of(bytes), HEAD + from, HEAD + to, MREMAP_MAYMOVE);
+	return grown == MAP_FAILED ? NULL : grown + HEAD;
 }
 
 void *spool_realloc(void *bytes, size_t from, size_t to)
 {
-	uint8_t *moved;
-
-	if (to > INT64_MAX)
+	if (to > INT64_MAX - HEAD)
 		return NULL;
 	if (to < SPOOL_FROM)
 		return realloc(bytes, to);
-	moved = map_file(to);
-	if (!moved)
-		return NULL;
-	move(moved, bytes, from, from >= SPOOL_FROM);
-	spool_free(bytes, from);
-	return moved;
+	return from < SPOOL_FROM ? move_to_file(bytes, from, to) : grow_file(bytes, from, to);
 }
 
 void spool_free(void *bytes, size_t size)
 {
-	if (size < SPOOL_FROM)
+	if (size < SPOOL_FROM) {
 		free(bytes);
-	else
-		(void)munmap(bytes, size);
+		return;
+	}
+	if (head_of(bytes)->fd >= 0)
+		(void)close(head_of(bytes)->fd);
+	(void)munmap(head_of(bytes), HEAD + size);
 }
 
 void spool_rest(const void *bytes, size_t size)

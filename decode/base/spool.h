@@ -13,17 +13,21 @@ enum { SPOOL_FROM = 16 << 20 }; /* bytes: what is not smaller lies in a file */
  * be had. */
 int spool_open(void);
 
+/** Memory in a file, of at least SPOOL_FROM bytes, which are zero; spool_realloc() does not take
+ * it. NULL when memory is out, or the place for the file. */
+void *spool_new(size_t size);
+
 /**
  * As realloc(), where `from` is the size so far (0: `bytes` is NULL) and `to` is larger. Returns
  * NULL, with all as it was, when memory is out, or the place for the file.
  */
 void *spool_realloc(void *bytes, size_t from, size_t to);
 
-/** Whether there ever was no room for a file of spool_realloc(): the disk was full, or the file
- * larger than a limit (RLIMIT_FSIZE, of which SIGXFSZ tells, too). */
+/** Whether there ever was no room for a file of spool_new() or spool_realloc(): the disk was full,
+ * or the file larger than a limit (RLIMIT_FSIZE, of which SIGXFSZ tells, too). */
 bool spool_was_full(void);
 
-/** Release `bytes` of spool_realloc(); accepts NULL and 0. */
+/** Release `bytes` of spool_new() or spool_realloc(); accepts NULL and 0. */
 void spool_free(void *bytes, size_t size);
 
 /** Give the pages of `bytes` back as far as they lie in a file; their content stays. */
