@@ -84,17 +84,43 @@ void aux_pages_prefetch(const struct bytes *mapping, uint64_t offset, uint64_t s
 		(void)madvise((void *)from, (uintptr_t)part.data + part.size - from, MADV_WILLNEED);
 }
 
-void page_trail_step(struct page_trail *trail, const uint8_t *p)
+/* Where the trail is in the mapping, and NULL where it is elsewhere or goes back. */
+static const uint8_t *place_on(struct page_trail *trail, const uint8_t *p)
 {
-	enum { AT_ONCE = 4 << 20 }; /* bytes: giving pages back costs a system call */
 	const struct bytes *mapping = trail->mapping;
 
-	if (!mapping->size)
-		return;
+	if (!mapping->size || !is_in(mapping, p))
+		return NULL;
 	if (!trail->from)
-		trail->from = mapping->data;
-	if (p < trail->from || !is_in(mapping, p) || p - trail->from < AT_ONCE)
+		trail->from = trail->at = mapping->data;
+	return p < trail->at ? NULL : p;
+}
+
+/* Give back what is behind the trail, if so much of it may be in memory that it is worth a system
+ * call. */
+static void step_to(struct page_trail *trail, const uint8_t *p, size_t read)
+{
+	enum { AT_ONCE = 4 << 20 };
+
+	trail->at = p;
+	trail->held += read;
+	if (trail->held < AT_ONCE)
 		return;
-	aux_pages_release(mapping, (struct bytes){ trail->from, (size_t)(p - trail->from) });
+	aux_pages_release(trail->mapping, (struct bytes){ trail->from, (size_t)(p - trail->from) });
 	trail->from = p;
+	trail->held = 0;
+}
+
+void page_trail_step(struct page_trail *trail, const uint8_t *p)
+{
+	if (place_on(trail, p))
+		step_to(trail, p, (size_t)(p - trail->at));
+}
+
+void page_trail_leap(struct page_trail *trail, const uint8_t *p)
+{
+	size_t distance = place_on(trail, p) ? (size_t)(p - trail->at) : 0;
+
+	if (distance)
+		step_to(trail, p, distance < AROUND ? distance : AROUND);
 }

@@ -38,8 +38,14 @@ void aux_pages_prefetch(const struct bytes *mapping, uint64_t offset, uint64_t s
 struct page_trail {
 	const struct bytes *mapping;
 	const uint8_t *from; /* where pages may be in memory; NULL: from the start */
+	const uint8_t *at;   /* the reader */
+	size_t held;         /* bytes behind it that may be in memory */
 };
 
-/** The reader is at `p`, which need not be in the mapping. What lies behind it is given back, some
- * megabytes at a time. */
+/** The reader has read all up to `p`, which need not be in the mapping. What lies behind it is
+ * given back, some megabytes at a time. */
 void page_trail_step(struct page_trail *trail, const uint8_t *p);
+
+/** As page_trail_step(), where the reader has read little between the former place and `p` if they
+ * are far from each other. */
+void page_trail_leap(struct page_trail *trail, const uint8_t *p);

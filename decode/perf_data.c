@@ -365,7 +365,7 @@ void perf_data_step(struct record_trail *trail, const uint8_t *record, size_t si
 {
 	enum { AT_ONCE = 4 << 20 }; /* bytes */
 
-	page_trail_step(&trail->file, record);
+	page_trail_leap(&trail->file, record);
 	trail->held += sizeof(struct perf_record) + size;
 	if (trail->held < AT_ONCE)
 		return;

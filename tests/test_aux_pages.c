@@ -119,19 +119,45 @@ static void a_walk_keeps_no_more_than_a_megabyte_behind_it(void **state)
 	(void)munmap((void *)file.data, file.size);
 }
 
+static size_t count_kept(struct bytes file)
+{
+	size_t kept = 0;
+
+	for (size_t at = 0; at < file.size; at += BLOCK)
+		kept += file.data[at] == 2;
+	return kept;
+}
+
 static void a_trail_leaves_nothing_far_behind(void **state)
 {
 	struct bytes file = map_file();
 	struct page_trail trail = { .mapping = &file };
-	size_t kept = 0;
 
 	for (size_t at = 0; at < SIZE; at += 100)
 		page_trail_step(&trail, file.data + at);
-	for (size_t at = 0; at < SIZE; at += BLOCK)
-		kept += file.data[at] == 2;
 	assert_int_equal(file.data[0], 1);
-	assert_true(kept * BLOCK < SIZE / 2);
+	assert_true(count_kept(file) < SIZE / 2 / BLOCK);
 	assert_int_equal(file.data[SIZE - 1], 2);
+	(void)munmap((void *)file.data, file.size);
+}
+
+/* To give pages back at each leap would take more time than to read. */
+static void a_trail_that_leaps_gives_back_when_much_was_read(void **state)
+{
+	enum { LEAP = 2 * BLOCK, OFTEN = 100 };
+	struct bytes file = map_file();
+	struct page_trail trail = { .mapping = &file };
+	const size_t all = count_kept(file);
+
+	for (size_t at = 0; at < SIZE / 4; at += LEAP)
+		page_trail_leap(&trail, file.data + at);
+	for (size_t i = 0; i < OFTEN; i++)
+		page_trail_leap(&trail, file.data + SIZE / 4);
+	assert_int_equal(count_kept(file), all);
+	page_trail_leap(&trail, file.data); /* it does not go back */
+	for (size_t at = SIZE / 4; at < SIZE; at += LEAP)
+		page_trail_leap(&trail, file.data + at);
+	assert_in_range(count_kept(file), 1, all / 2);
 	(void)munmap((void *)file.data, file.size);
 }
 
@@ -158,6 +184,7 @@ int main(void)
 		cmocka_unit_test(behind_a_span_go_the_pages_around_its_end),
 		cmocka_unit_test(a_walk_keeps_no_more_than_a_megabyte_behind_it),
 		cmocka_unit_test(a_trail_leaves_nothing_far_behind),
+		cmocka_unit_test(a_trail_that_leaps_gives_back_when_much_was_read),
 		cmocka_unit_test(a_trail_passes_over_what_is_elsewhere),
 	};
 
