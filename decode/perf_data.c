@@ -255,13 +255,6 @@ static int name_events(struct perf_data *data)
 	return 0;
 }
 
-/* The index of the trace tells where some records are: let the kernel read them all at once. */
-static void prefetch_headers(const struct perf_data *data)
-{
-	for (size_t i = 0; i < data->aux_index.count; i++)
-		aux_pages_prefetch(&data->mapping, data->aux_index.items[i], HEADER);
-}
-
 /* The trace is nearly all of a file, and must not be read to open it; only snapshots are, which may
  * repeat each other. */
 static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
@@ -269,9 +262,7 @@ static int read_data(struct perf_data *data, struct perf_auxtrace *auxtrace)
 	int r;
 
 	aux_pages_expect(&data->mapping, PAGES_SCATTERED);
-	prefetch_headers(data);
 	r = read_records(data, auxtrace);
-
 	if (!r)
 		r = perf_event_index_ids(data);
 	if (!r)

@@ -15,6 +15,50 @@ enum {
 /* Bytes to read ahead: twice as many each time, until the walk steps over trace. */
 enum { AHEAD_FIRST = 16 << 10, AHEAD_MOST = 1 << 20 };
 
+/* Records of trace, ahead of the walk, up to which the kernel is asked to read. */
+enum { INDEX_AHEAD = 256 };
+
+/* Bytes before a record of trace that may be the group of records there. */
+static uint64_t group_before(const struct perf_walk *walk, size_t i)
+{
+	const uint64_t *index = walk->data->aux_index.items;
+	uint64_t distance = i ? index[i] - index[i - 1] : index[i];
+
+	return walk->group_size < distance ? walk->group_size : distance;
+}
+
+/* The index of the trace tells where the next groups of records end: each with the header of the
+ * trace behind it. The kernel reads them at once, where it would otherwise be asked for one after
+ * the other. How long a group is, former ones tell; those that touch are asked for as one. */
+static void prefetch_groups(struct perf_walk *walk)
+{
+	const uint64_t *index = walk->data->aux_index.items;
+	size_t end = walk->data->aux_index.count, i = walk->index_ahead;
+
+	if (end - walk->next_index > INDEX_AHEAD)
+		end = walk->next_index + INDEX_AHEAD;
+	if (i > walk->next_index + INDEX_AHEAD / 2)
+		return;
+	while (i < end) {
+		uint64_t from = index[i] - group_before(walk, i), to = index[i];
+
+		while (++i < end && index[i] - group_before(walk, i) <= to)
+			to = index[i];
+		aux_pages_prefetch(&walk->data->mapping, from, to + HEADER - from);
+	}
+	walk->index_ahead = i;
+}
+
+/* A group of records ends with the trace at `offset`. */
+static void end_group(struct perf_walk *walk, uint64_t offset)
+{
+	uint64_t size = offset - walk->group_start, shrunk = walk->group_size / 8 * 7;
+
+	size = size > shrunk ? size : shrunk;
+	walk->group_size = size < AHEAD_MOST ? size : AHEAD_MOST;
+	prefetch_groups(walk);
+}
+
 void perf_walk_init(struct perf_walk *walk, const struct perf_data *data, struct arena *arena)
 {
 	uint64_t left = data->file.size - data->data_offset;
@@ -23,21 +67,38 @@ void perf_walk_init(struct perf_walk *walk, const struct perf_data *data, struct
 				    .arena = arena,
 				    .all = data->mapping.size ? data->mapping : data->file,
 				    .position = data->data_offset,
-				    .ahead_step = AHEAD_FIRST / 2 };
+				    .ahead_step = AHEAD_FIRST / 2,
+				    .group_start = data->data_offset,
+				    .group_size = AHEAD_FIRST };
 	walk->truncated = !data->is_pipe && (!data->data_size || data->data_size > left);
 	walk->end = data->data_offset +
 		    (data->data_size && data->data_size < left ? data->data_size : left);
+	prefetch_groups(walk);
+}
+
+/* Bytes that may be records in a row: the trace behind the next header that the index names is not.
+ */
+static uint64_t records_left(const struct perf_walk *walk)
+{
+	uint64_t next = walk->next_index < walk->data->aux_index.count
+				? walk->data->aux_index.items[walk->next_index]
+				: walk->end;
+
+	return next >= walk->position ? next - walk->position + HEADER : UINT64_MAX;
 }
 
 /* Records lie in small groups between long stretches of trace, which must not be read. */
 static void read_ahead(struct perf_walk *walk)
 {
+	uint64_t left = records_left(walk);
+
 	if (walk->position + HEADER <= walk->ahead)
 		return;
 	walk->ahead_step = walk->position >= walk->ahead + AHEAD_FIRST ? AHEAD_FIRST
 			   : walk->ahead_step < AHEAD_MOST             ? 2 * walk->ahead_step
 								       : AHEAD_MOST;
-	aux_pages_prefetch(&walk->data->mapping, walk->position, walk->ahead_step);
+	aux_pages_prefetch(&walk->data->mapping, walk->position,
+			   left < walk->ahead_step ? left : walk->ahead_step);
 	walk->ahead = walk->position + walk->ahead_step;
 }
 
@@ -174,6 +235,10 @@ static void take_payload(struct perf_walk *walk, struct perf_item *item)
 	item->payload = bytes_slice(walk->all, walk->position, size);
 	item->payload_offset = walk->position;
 	walk->position += size;
+	if (!size)
+		return;
+	end_group(walk, item->file_offset);
+	walk->group_start = walk->position;
 }
 
 static void unpack(struct perf_walk *walk, const struct perf_item *item)

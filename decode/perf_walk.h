@@ -29,6 +29,9 @@ struct perf_walk {
 	size_t next_index;      /* in data->aux_index */
 	uint64_t ahead;         /* the kernel was asked to read up to here */
 	uint64_t ahead_step;    /* and by so many bytes further the last time */
+	size_t index_ahead;     /* in data->aux_index: and for what is before this one */
+	uint64_t group_start;   /* of the records in a row that the walk is in */
+	uint64_t group_size;    /* bytes that a group may have, by those so far */
 	struct perf_unpack unpack;
 	struct bytes inner; /* unpacked records not yet handed out */
 	uint64_t inner_offset;

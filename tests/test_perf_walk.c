@@ -190,6 +190,60 @@ static void trace_belongs_to_its_record(void **state)
 	assert_whole(bench);
 }
 
+/* A group of records before each piece of trace, by the number of its records. */
+static void add_groups(struct bench *bench, size_t groups, size_t records)
+{
+	for (size_t i = 0; i < groups; i++) {
+		for (size_t k = 0; k < records; k++)
+			add_number(bench, k);
+		add_index(bench, bench->size);
+		add_trace(bench, 8, 8);
+	}
+}
+
+/* Pass some pieces of trace; returns how long groups are thought to be. */
+static uint64_t pass_groups(struct bench *bench, size_t groups)
+{
+	while (groups)
+		groups -= next(bench)->type == PERF_AUXTRACE;
+	return bench->walk.group_size;
+}
+
+static void groups_that_the_index_names_are_read_ahead(void **state)
+{
+	enum { AHEAD = 256, GROUPS = AHEAD + AHEAD / 2 };
+	struct bench *bench = *state;
+
+	add_groups(bench, GROUPS, 1);
+	start_whole(bench);
+	assert_int_equal(bench->walk.index_ahead, AHEAD);
+	pass_groups(bench, AHEAD / 4);
+	assert_int_equal(bench->walk.index_ahead, AHEAD);
+	pass_groups(bench, AHEAD / 4);
+	assert_in_range(bench->walk.index_ahead, GROUPS - 1, GROUPS);
+	pass_groups(bench, GROUPS - AHEAD / 2);
+	assert_int_equal(bench->walk.index_ahead, GROUPS);
+	assert_end(bench);
+	assert_whole(bench);
+}
+
+/* What is read ahead is soon as long as groups are, and not less than the last one. */
+static void groups_tell_how_long_the_next_ones_are(void **state)
+{
+	enum { FEW = 100, MANY = 1000, NUMBER = 16 };
+	struct bench *bench = *state;
+
+	add_groups(bench, FEW, 1);
+	add_groups(bench, 1, MANY);
+	add_groups(bench, 2, 1);
+	start_whole(bench);
+	assert_in_range(pass_groups(bench, FEW), NUMBER, 2 * NUMBER);
+	assert_int_equal(pass_groups(bench, 1), MANY * NUMBER);
+	assert_in_range(pass_groups(bench, 2), MANY * NUMBER / 2, MANY * NUMBER);
+	assert_end(bench);
+	assert_whole(bench);
+}
+
 /* Their size is not a multiple of 8: perf pads them. */
 static void formats_of_tracepoints_belong_to_their_record(void **state)
 {
@@ -650,6 +704,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(records_come_as_they_lie),
 		WITH_FIXTURE(trace_belongs_to_its_record),
+		WITH_FIXTURE(groups_that_the_index_names_are_read_ahead),
+		WITH_FIXTURE(groups_tell_how_long_the_next_ones_are),
 		WITH_FIXTURE(formats_of_tracepoints_belong_to_their_record),
 		WITH_FIXTURE(some_records_have_any_size),
 		WITH_FIXTURE(a_pipe_ends_where_it_ends),
