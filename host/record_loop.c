@@ -131,21 +131,31 @@ static void tell_of_gone_vcpus(const struct record_loop *loop)
 	}
 }
 
+static void say_of_cpu(const struct record_loop *loop, int cpu, const char *what)
+{
+	char text[100];
+
+	(void)snprintf(text, sizeof(text), "CPU %d %s", cpu, what);
+	say(loop, text);
+}
+
 /* Its events would have to be opened like all others. The ring of a thread needs none. */
-static void tell_of_late_cpus(const struct record_loop *loop)
+static void tell_of_cpus(const struct record_loop *loop)
 {
 	struct recorder *recorder = loop->recorder;
-	char text[100];
+	const bool are_whole = recorder->targets.tids.items[0] < 0;
 	int cpu;
 
 	if (loop->options->is_per_thread)
 		return;
 	while ((cpu = record_targets_late_cpu(recorder->roots, loop->options,
-					      &recorder->targets)) >= 0) {
-		(void)snprintf(text, sizeof(text),
-			       "CPU %d came online, and what runs on it is not traced", cpu);
-		say(loop, text);
-	}
+					      &recorder->targets)) >= 0)
+		say_of_cpu(loop, cpu, "came online, and what runs on it is not traced");
+	while ((cpu = record_targets_back_cpu(recorder->roots, &recorder->targets)) >= 0)
+		say_of_cpu(loop, cpu,
+			   are_whole ? "was offline, and what runs on it is not traced any more"
+				     : "was offline, and which thread runs on it is not recorded "
+				       "any more");
 }
 
 static void tell_of_pauses(const struct record_loop *loop)
@@ -166,7 +176,7 @@ static int look(struct record_loop *loop, struct ptvm_error *error)
 	int r = recorder_look(loop->recorder, error);
 
 	tell_of_pauses(loop);
-	tell_of_late_cpus(loop);
+	tell_of_cpus(loop);
 	if (!have_all_ended(loop->recorder))
 		tell_of_gone_vcpus(loop);
 	if (!r && have_all_ended(loop->recorder)) {

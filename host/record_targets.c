@@ -193,12 +193,19 @@ int record_targets_gone(const struct roots *roots, struct record_targets *target
 	return 0;
 }
 
+/* Its place in a list, or that behind the last. */
+static size_t find_cpu(const struct cpu_list *list, int64_t cpu)
+{
+	size_t i = 0;
+
+	while (i < list->count && list->items[i] != cpu)
+		i++;
+	return i;
+}
+
 static bool has_cpu(const struct cpu_list *list, int64_t cpu)
 {
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i] == cpu)
-			return true;
-	return false;
+	return find_cpu(list, cpu) < list->count;
 }
 
 int record_targets_late_cpu(const struct roots *roots, const struct record_options *options,
@@ -214,6 +221,29 @@ int record_targets_late_cpu(const struct roots *roots, const struct record_optio
 			if (number_ranges_has(&options->cpus, cpu) &&
 			    !has_cpu(&targets->cpus, cpu) && !has_cpu(&targets->late_cpus, cpu))
 				return vec_push(&targets->late_cpus, (int)cpu) ? (int)cpu : ANY;
+	return ANY;
+}
+
+int record_targets_back_cpu(const struct roots *roots, struct record_targets *targets)
+{
+	struct cpu_list *gone = &targets->gone_cpus;
+	struct number_ranges online;
+	char text[ONLINE_TEXT_SIZE];
+
+	if (read_online(roots, text, &online))
+		return ANY;
+	for (size_t i = 0; i < targets->cpus.count; i++) {
+		const int cpu = targets->cpus.items[i];
+		const size_t at = find_cpu(gone, cpu);
+
+		if (!number_ranges_has(&online, cpu)) {
+			if (at == gone->count)
+				(void)vec_push(gone, cpu);
+		} else if (at < gone->count) {
+			gone->items[at] = gone->items[--gone->count];
+			return cpu;
+		}
+	}
 	return ANY;
 }
 
@@ -240,4 +270,5 @@ void record_targets_free(struct record_targets *targets)
 	vec_free(&targets->cpus);
 	vec_free(&targets->other_cpus);
 	vec_free(&targets->late_cpus);
+	vec_free(&targets->gone_cpus);
 }

@@ -27,6 +27,7 @@ struct record_targets {
 	struct cpu_list cpus;
 	struct cpu_list other_cpus; /* online, but not to trace on */
 	struct cpu_list late_cpus;  /* to trace on, but they were not online then */
+	struct cpu_list gone_cpus;  /* of `cpus`, offline when last looked at */
 };
 
 /**
@@ -63,6 +64,13 @@ int record_targets_gone(const struct roots *roots, struct record_targets *target
  */
 int record_targets_late_cpu(const struct roots *roots, const struct record_options *options,
 			    struct record_targets *targets);
+
+/**
+ * Look for a CPU that is traced on and has been offline: the kernel keeps the events of threads
+ * there, but those of the CPU itself have ended (Linux 6.1, perf_event_exit_cpu()).
+ * Returns its number, once for each time, or -1 where there is none.
+ */
+int record_targets_back_cpu(const struct roots *roots, struct record_targets *targets);
 
 /** Which vCPU does a thread run? False where it is none of a traced machine. */
 bool record_targets_vcpu(const struct record_targets *targets, pid_t tid, struct record_vcpu *ret);

@@ -252,11 +252,37 @@ static void a_cpu_that_comes_online_is_told_of(void **state)
 					 "not traced\n");
 }
 
+/* What is said after CPU 1 was offline. */
+static const char *after_offline(void)
+{
+	fake_tree_file(&bench.tree, "0\n", "sys/devices/system/cpu/online");
+	assert_string_equal(look_once(), "");
+	bench.loop.look_ms = 0;
+	fake_tree_file(&bench.tree, "0-1\n", "sys/devices/system/cpu/online");
+	return look_once();
+}
+
+static void one_that_was_offline_is_told_of(void **state)
+{
+	BEGIN("-t", "113");
+	assert_string_equal(after_offline(), "ptvm record: CPU 1 was offline, and which thread "
+					     "runs on it is not recorded any more\n");
+}
+
+static void so_is_one_of_which_all_was_traced(void **state)
+{
+	BEGIN("-a");
+	assert_string_equal(after_offline(), "ptvm record: CPU 1 was offline, and what runs on it "
+					     "is not traced any more\n");
+}
+
 static void the_ring_of_a_thread_is_of_all_cpus(void **state)
 {
 	BEGIN("-t", "113", "--per-thread");
 	fake_tree_file(&bench.tree, "0-2\n", "sys/devices/system/cpu/online");
 	assert_string_equal(look_once(), "");
+	bench.loop.look_ms = 0;
+	assert_string_equal(after_offline(), "");
 }
 
 /* As if a thread had asked libvirt. */
@@ -290,6 +316,8 @@ int main(void)
 		TEST(it_ends_when_nothing_drains_any_more),
 		TEST(a_vcpu_that_is_taken_away_is_told_of),
 		TEST(a_cpu_that_comes_online_is_told_of),
+		TEST(one_that_was_offline_is_told_of),
+		TEST(so_is_one_of_which_all_was_traced),
 		TEST(the_ring_of_a_thread_is_of_all_cpus),
 		TEST(a_pause_is_told_of_when_it_is_over),
 	};

@@ -162,6 +162,31 @@ static void those_that_are_not_to_be_traced_are_not(void **state)
 	assert_int_equal(late_cpu(), -1);
 }
 
+static int back_cpu(void)
+{
+	return record_targets_back_cpu(&bench.tree.roots, &bench.targets);
+}
+
+static void cpus_that_were_offline_are_told_of_each_time(void **state)
+{
+	assert_int_equal(FIND("-C", "0-2"), 0);
+	assert_int_equal(back_cpu(), -1);
+	for (int i = 0; i < 2; i++) {
+		fake_tree_file(&bench.tree, "4\n", "sys/devices/system/cpu/online");
+		assert_int_equal(back_cpu(), -1);
+		assert_int_equal(back_cpu(), -1);
+		fake_tree_file(&bench.tree, "1,4\n", "sys/devices/system/cpu/online");
+		assert_int_equal(back_cpu(), 1);
+		assert_int_equal(back_cpu(), -1);
+		fake_tree_file(&bench.tree, "0-2\n", "sys/devices/system/cpu/online");
+		assert_int_equal(back_cpu(), 0);
+		assert_int_equal(back_cpu(), -1);
+		assert_int_equal(late_cpu(), i ? -1 : 2);
+	}
+	fake_tree_file(&bench.tree, "what?\n", "sys/devices/system/cpu/online");
+	assert_int_equal(back_cpu(), -1);
+}
+
 static int refresh(struct record_vcpu *ret)
 {
 	return record_targets_refresh(&bench.tree.roots, &bench.options, &bench.targets, ret);
@@ -220,6 +245,7 @@ int main(void)
 		TEST(cpus_must_be_online),
 		TEST(cpus_that_come_online_are_told_of_once),
 		TEST(those_that_are_not_to_be_traced_are_not),
+		TEST(cpus_that_were_offline_are_told_of_each_time),
 		TEST(vcpus_that_are_new_are_found_once),
 		TEST(vcpus_that_end_are_told_of_once),
 		TEST(those_that_nobody_wants_are_not),
