@@ -175,6 +175,7 @@ static int look(struct record_loop *loop, struct ptvm_error *error)
 {
 	int r = recorder_look(loop->recorder, error);
 
+	loop->is_over |= loop->recorder->is_full;
 	tell_of_pauses(loop);
 	tell_of_cpus(loop);
 	if (!have_all_ended(loop->recorder))

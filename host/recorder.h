@@ -43,7 +43,7 @@ struct recorder {
 	struct clock_watch clocks;
 	uint64_t snapshots; /* taken */
 	bool is_written;    /* there is something to keep */
-	bool is_full;       /* the limit was reached while a vCPU was added */
+	bool is_full; /* the limit was reached while a vCPU was added: nothing drains any more */
 };
 
 /**

@@ -232,6 +232,16 @@ static void it_ends_when_nothing_drains_any_more(void **state)
 	assert_true(bench.loop.is_over);
 }
 
+/* As if the limit had been reached while a vCPU was added. Commands are not even looked at then. */
+static void it_ends_when_the_recording_is_full(void **state)
+{
+	BEGIN("-t", "113");
+	command("stop\n");
+	bench.recorder.is_full = true;
+	assert_int_equal(run(), 0);
+	assert_int_equal(control_fifo_next(&bench.loop.control), CONTROL_STOP);
+}
+
 static void a_vcpu_that_is_taken_away_is_told_of(void **state)
 {
 	fake_tree_thread(&bench.tree, 106, 114, "CPU 1/KVM");
@@ -314,6 +324,7 @@ int main(void)
 		TEST(it_lasts_as_long_as_was_said),
 		TEST(it_ends_with_the_threads),
 		TEST(it_ends_when_nothing_drains_any_more),
+		TEST(it_ends_when_the_recording_is_full),
 		TEST(a_vcpu_that_is_taken_away_is_told_of),
 		TEST(a_cpu_that_comes_online_is_told_of),
 		TEST(one_that_was_offline_is_told_of),
