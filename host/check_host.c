@@ -185,12 +185,11 @@ static void check_mlock(const struct roots *roots, const struct rights *rights,
 	static const char name[] = "locked memory";
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int64_t wanted_kib = (cpus > 0 ? cpus : 1) * AUX_KIB_PER_CPU;
-	int64_t kib_per_cpu = 0, level = 2, limit_kib;
+	int64_t kib_per_cpu = 0, limit_kib;
 
-	(void)kernel_file_number(&level, "%s/sys/kernel/perf_event_paranoid", roots->proc);
 	(void)kernel_file_number(&kib_per_cpu, "%s/sys/kernel/perf_event_mlock_kb", roots->proc);
 	limit_kib = kib_per_cpu * (cpus > 0 ? cpus : 1) + rights_memlock_kib(roots);
-	if (rights_has(rights, CAP_IPC_LOCK) || level < 0)
+	if (rights_lock_freely(rights, roots))
 		check_add(list, name, CHECK_OK, NULL, "unlimited, %" PRId64 " MiB by default",
 			  wanted_kib / 1024);
 	else if (limit_kib >= wanted_kib)
@@ -211,8 +210,7 @@ static void check_kcore(const struct roots *roots, struct check_list *list)
 	else
 		check_add(list, "kcore", CHECK_WARNING,
 			  "run as root, on a kernel with CONFIG_PROC_KCORE and without lockdown; "
-			  "else "
-			  "the host's kernel cannot be decoded",
+			  "else the host's kernel cannot be decoded",
 			  "%s/kcore is not readable", roots->proc);
 }
 

@@ -100,13 +100,15 @@ static struct start_id *all_ids(const struct recorder *recorder, size_t *ret_cou
 
 	for (size_t queue = 0; queue < tracer->rings.count; queue++)
 		count += tracer->rings.items[queue].events.count;
+	*ret_count = count;
 	ids = calloc(count ? count : 1, sizeof(*ids));
-	for (size_t queue = 0; ids && queue < tracer->rings.count; queue++)
+	if (!ids)
+		return NULL;
+	for (size_t queue = 0; queue < tracer->rings.count; queue++)
 		for (size_t i = 0; i < tracer->rings.items[queue].events.count; i++)
 			ids[at++] = id_of(&tracer->rings.items[queue].events.items[i], queue);
-	for (size_t i = 0; ids && i < recorder->guests.count; i++)
+	for (size_t i = 0; i < recorder->guests.count; i++)
 		ids[at++] = recorder->guests.all[i];
-	*ret_count = count;
 	return ids;
 }
 

@@ -34,6 +34,12 @@ static int section_open(struct section *section)
 	return section->file ? 0 : -PTVM_NO_MEMORY;
 }
 
+static void add(struct recording_features *features, unsigned number, void *data, size_t size)
+{
+	assert(features->count < RECORDING_MAX_FEATURES);
+	features->items[features->count++] = (struct recording_feature){ number, data, size };
+}
+
 static int section_add(struct section *section, unsigned number,
 		       struct recording_features *features)
 {
@@ -43,9 +49,7 @@ static int section_add(struct section *section, unsigned number,
 		free(section->data);
 		return -PTVM_NO_MEMORY;
 	}
-	assert(features->count < RECORDING_MAX_FEATURES);
-	features->items[features->count++] =
-		(struct recording_feature){ number, section->data, section->size };
+	add(features, number, section->data, section->size);
 	return 0;
 }
 
@@ -214,8 +218,7 @@ static int add_build_ids(struct recording_features *features, const struct build
 	int r = build_ids_section(ids, &data, &size);
 
 	if (!r)
-		features->items[features->count++] =
-			(struct recording_feature){ PERF_FEATURE_BUILD_ID, data, size };
+		add(features, PERF_FEATURE_BUILD_ID, data, size);
 	return r;
 }
 
@@ -241,8 +244,7 @@ static int add_formats(struct recording_features *features, const struct roots *
 			names[count++] = facts->events[i].name;
 	r = count ? tracing_data_make(roots, names, count, &data, &size) : -PTVM_NOT_FOUND;
 	if (!r)
-		features->items[features->count++] =
-			(struct recording_feature){ PERF_FEATURE_TRACING_DATA, data, size };
+		add(features, PERF_FEATURE_TRACING_DATA, data, size);
 	return r == -PTVM_NOT_FOUND ? 0 : r;
 }
 

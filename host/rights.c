@@ -25,6 +25,14 @@ bool rights_has(const struct rights *rights, unsigned number)
 	return rights->capabilities >> number & 1;
 }
 
+bool rights_lock_freely(const struct rights *rights, const struct roots *roots)
+{
+	int64_t level = 0;
+
+	(void)kernel_file_number(&level, "%s/sys/kernel/perf_event_paranoid", roots->proc);
+	return rights_has(rights, CAP_IPC_LOCK) || level < 0;
+}
+
 int64_t rights_memlock_kib(const struct roots *roots)
 {
 	static const char key[] = "Max locked memory";

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <linux/capability.h>
-
 #include "host/address_filter.h"
 #include "host/kernel_file.h"
 #include "host/perf_kernel.h"
@@ -84,17 +82,6 @@ static int choose_filter(const struct roots *roots, const struct record_options 
 					sizeof(plan->filter), error);
 }
 
-/* May we lock as much memory as we like? */
-static bool is_privileged(const struct roots *roots)
-{
-	struct rights rights;
-	int64_t level = 2;
-
-	rights_read(roots, &rights);
-	(void)kernel_file_number(&level, "%s/sys/kernel/perf_event_paranoid", roots->proc);
-	return rights_has(&rights, CAP_IPC_LOCK) || level < 0;
-}
-
 /* Rings have a power of two of pages. */
 static uint64_t pages(const struct perf_kernel *kernel, uint64_t bytes)
 {
@@ -105,10 +92,10 @@ static uint64_t pages(const struct perf_kernel *kernel, uint64_t bytes)
 	return count;
 }
 
-static void choose_sizes(const struct roots *roots, const struct perf_kernel *kernel,
-			 const struct record_options *options, struct trace_plan *plan)
+/* `is_free`: as much memory may be locked as we like. */
+static void choose_sizes(const struct perf_kernel *kernel, const struct record_options *options,
+			 bool is_free, struct trace_plan *plan)
 {
-	const bool is_free = is_privileged(roots);
 	const bool is_sampled = options->aux_sample_size;
 	const uint64_t aux_kib = is_sampled             ? SAMPLED_KIB
 				 : !is_free             ? UNPRIVILEGED_KIB
@@ -152,6 +139,7 @@ int trace_plan_make(const struct roots *roots, const struct perf_kernel *kernel,
 		    const struct record_options *options, const struct record_targets *targets,
 		    struct trace_plan *ret, struct ptvm_error *error)
 {
+	struct rights rights;
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
@@ -164,7 +152,8 @@ int trace_plan_make(const struct roots *roots, const struct perf_kernel *kernel,
 		r = kvm_tracepoints_read(roots, ret->tracepoints, error);
 	if (r)
 		return r;
-	choose_sizes(roots, kernel, options, ret);
+	rights_read(roots, &rights);
+	choose_sizes(kernel, options, rights_lock_freely(&rights, roots), ret);
 	choose_targets(options, targets, &ret->choice);
 	ret->choice.perf.has_lost = perf_lost_is_known(kernel);
 	ret->choice.tracepoints = ret->tracepoints;

@@ -56,6 +56,18 @@ static void administrators_may_trace(void **state)
 	assert_false(rights_has(&tracer, CAP_SYS_ADMIN));
 }
 
+static void memory_is_free_to_some(void **state)
+{
+	const struct rights none = { 0 }, locker = { (uint64_t)1 << CAP_IPC_LOCK };
+
+	assert_false(rights_lock_freely(&none, &tree.roots));
+	assert_true(rights_lock_freely(&locker, &tree.roots));
+	fake_tree_file(&tree, "0\n", "proc/sys/kernel/perf_event_paranoid");
+	assert_false(rights_lock_freely(&none, &tree.roots));
+	fake_tree_file(&tree, "-1\n", "proc/sys/kernel/perf_event_paranoid");
+	assert_true(rights_lock_freely(&none, &tree.roots));
+}
+
 static void assert_limit(const char *limits, int64_t expected)
 {
 	fake_tree_file(&tree, limits, "proc/self/limits");
@@ -93,6 +105,7 @@ int main(void)
 		TEST(unknown_rights_are_none),
 		cmocka_unit_test(each_capability_has_its_bit),
 		cmocka_unit_test(administrators_may_trace),
+		TEST(memory_is_free_to_some),
 		TEST(the_soft_limit_of_memory_counts),
 		TEST(no_limit_is_a_large_one),
 		TEST(an_unknown_limit_is_nothing),
