@@ -202,7 +202,8 @@ static uint64_t address_of(const struct kallsyms_tables *tables, uint32_t index)
 	return value;
 }
 
-/* Addresses rise, and most of them are in the image. */
+/* Addresses rise, and most of them are in the image, but not where they are told: zeroes, as
+ * distances from their places, would be. */
 static bool are_addresses(const struct kallsyms_tables *tables, uint64_t address)
 {
 	uint32_t inside = 0;
@@ -212,7 +213,8 @@ static bool are_addresses(const struct kallsyms_tables *tables, uint64_t address
 		next = address_of(tables, i);
 		if (next < last)
 			return false;
-		inside += next - address <= tables->image.size;
+		inside += next - address <= tables->image.size &&
+			  next - address - tables->values >= 4 * (uint64_t)tables->count;
 	}
 	return inside > tables->count / 2;
 }

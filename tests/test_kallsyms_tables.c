@@ -165,6 +165,22 @@ static void tables_that_do_not_fit_together_are_none(void **state)
 	free(symbols);
 }
 
+static void zeroes_are_no_values(void **state)
+{
+	struct fake_symbol *symbols = fake_kallsyms_symbols(base, COUNT);
+	const struct fake_kallsyms how = { FAKE_FROM_7_0, KALLSYMS_PLACES, base, symbols + 2,
+					   COUNT - 2 };
+	struct text image = { 0 };
+	struct kallsyms_tables good;
+
+	make(&how, &image);
+	assert_int_equal(kallsyms_tables_find(as_bytes(&image), base, &good, NULL), 0);
+	memset(image.data + good.values, 0, 4 * (COUNT - 2));
+	assert_none(&image, base);
+	text_free(&image);
+	free(symbols);
+}
+
 static void nothing_is_found_in_nothing(void **state)
 {
 	assert_none(&(struct text){ 0 }, base);
@@ -180,6 +196,7 @@ int main(void)
 		cmocka_unit_test(names_may_be_long),
 		cmocka_unit_test(a_symbol_is_found_by_its_name),
 		cmocka_unit_test(tables_that_do_not_fit_together_are_none),
+		cmocka_unit_test(zeroes_are_no_values),
 		cmocka_unit_test(nothing_is_found_in_nothing),
 	};
 
