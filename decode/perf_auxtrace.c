@@ -13,8 +13,8 @@
 #include "decode/perf_event.h"
 #include "decode/pt_packet.h"
 
-/* Each queue takes some KB of memory, and what to decode next is found by a look at all of them: no
- * more queues than Linux can have CPUs (NR_CPUS_RANGE_END, arch/x86/Kconfig). */
+/* Each queue takes some KB of memory: no more queues than Linux can have CPUs (NR_CPUS_RANGE_END,
+ * arch/x86/Kconfig). */
 enum { QUEUES_MAX = 8192, PADDING = 8 };
 
 static int add(struct perf_auxtrace *auxtrace, struct aux_piece piece)

@@ -21,10 +21,10 @@ enum {
 	THREAD_TEXT_BYTES = 12 << 20,
 	TEXT_BYTES = 32 << 20,
 	CHUNK_BYTES = 256 << 10, /* stays in the cache of the thread that makes it and writes it */
-	CHUNK_LEAST = 16 << 10,  /* also if that takes more memory: to choose a lane takes time */
+	CHUNK_LEAST = 2 << 10,   /* also if that takes more memory */
 	CODE_BYTES = 96 << 20,   /* of all threads */
 	TEXT_ITEMS = 256,        /* of a batch, where each may be many lines; */
-	FEW_ITEMS = 64,          /* with more queues than so many */
+	FEW_ITEMS = 8,           /* with more queues than so many */
 	MANY_QUEUES = 512,
 	/* Trace that a lane, and all of them, is done with before its pages are given back: that
 	 * interrupts each CPU with a thread. */
@@ -117,6 +117,44 @@ static void settle(struct team *team, struct chunk *last, struct outcome *outcom
 	last->outcomes = outcome;
 }
 
+static struct job *first_waiting(const struct lane *lane)
+{
+	struct job *job = lane->first;
+
+	while (job && job->state != JOB_WAITING)
+		job = job->next;
+	return job;
+}
+
+static bool can_walk(const struct team *team, const struct lane *lane)
+{
+	return !lane->walking && !lane->walked && lane->jobs < team->lane_jobs;
+}
+
+/* Rank a lane by the time of its next job, or of the segment that it can cut. */
+static void rank(struct team *team, struct lane *lane)
+{
+	const struct job *job = first_waiting(lane);
+	uint64_t time = RANK_LAST;
+
+	if (job)
+		time = job_time(job);
+	else if (can_walk(team, lane))
+		time = lane->walk.walk.segment.clock.now;
+	rank_heap_move(&team->ranks, &lane->ranked, time);
+}
+
+/* There are news of a lane. */
+static void note_change(struct team *team, struct lane *lane)
+{
+	rank(team, lane);
+	if (lane->is_changed)
+		return;
+	lane->is_changed = true;
+	lane->next_changed = team->changed;
+	team->changed = lane;
+}
+
 /* Give the chunks of a lane that are done to the timeline, and drop the jobs that have ended. */
 static void hand_over(struct team *team, struct lane *lane)
 {
@@ -125,6 +163,7 @@ static void hand_over(struct team *team, struct lane *lane)
 	while (lane->first) {
 		struct job *job = lane->first;
 
+		to->from_ns = job->from_ns;
 		chunk_list_join(&to->chunks, &job->chunks);
 		if (job->state != JOB_ENDED)
 			break;
@@ -132,14 +171,21 @@ static void hand_over(struct team *team, struct lane *lane)
 		drop_first(lane);
 	}
 	to->ended = lane->walked && !lane->first;
+	team->lanes_left -= to->ended;
+	rank(team, lane);
 }
 
 static bool can_write(struct team *team)
 {
+	struct lane *lane;
+
 	if (team->stop)
 		return false;
-	for (size_t i = 0; i < team->lane_count; i++)
-		hand_over(team, &team->lanes[i]);
+	while ((lane = team->changed)) {
+		team->changed = lane->next_changed;
+		lane->is_changed = false;
+		hand_over(team, lane);
+	}
 	return timeline_is_ready(&team->timeline);
 }
 
@@ -164,20 +210,6 @@ static void write_lines(struct team *team)
 	team->writing = false;
 }
 
-static struct job *first_waiting(const struct lane *lane)
-{
-	struct job *job = lane->first;
-
-	while (job && job->state != JOB_WAITING)
-		job = job->next;
-	return job;
-}
-
-static bool can_walk(const struct team *team, const struct lane *lane)
-{
-	return !lane->walking && !lane->walked && lane->jobs < team->lane_jobs;
-}
-
 /* Whether a lane has fewer jobs waiting than there are threads, and can make more. A thread that
  * finds no job sleeps. When it is woken it shares the CPU of the thread that wakes it for some
  * milliseconds. To avoid that, the next job is made before the last one is taken. */
@@ -190,11 +222,18 @@ static bool is_short_of_jobs(const struct team *team, const struct lane *lane)
 	return waiting < team->threads && can_walk(team, lane);
 }
 
-/* Whether nothing can be written until this job of the lane (NULL: its next one) has made lines. */
-static bool is_missed(const struct team *team, const struct lane *lane, const struct job *job)
+/* The lane without whose lines nothing can be written, if a thread can do something about it. */
+static struct lane *pick_missed(struct team *team, struct job **ret)
 {
-	return job == lane->first && !team->writing &&
-	       !team->timeline.lanes[lane - team->lanes].chunks.first;
+	struct timeline_lane *missed = team->writing ? NULL : timeline_missed(&team->timeline);
+	struct lane *lane = missed ? &team->lanes[missed - team->timeline.lanes] : NULL;
+
+	if (!lane)
+		return NULL;
+	*ret = lane->first;
+	if (*ret ? (*ret)->state == JOB_WAITING : can_walk(team, lane))
+		return lane;
+	return NULL;
 }
 
 /* The lane to work for, and which of its jobs to run; `*ret` NULL: cut its next segment. First
@@ -202,33 +241,17 @@ static bool is_missed(const struct team *team, const struct lane *lane, const st
  * NULL when there is nothing to do. */
 static struct lane *pick(struct team *team, struct job **ret)
 {
-	bool missed = false, has_room = team->text_bytes < team->text_most;
-	struct lane *best = NULL;
-	uint64_t best_time = 0;
+	struct lane *lane = pick_missed(team, ret);
+	struct ranked *first;
 
-	for (size_t i = 0; i < team->lane_count; i++) {
-		struct lane *lane = &team->lanes[i];
-		struct job *job = first_waiting(lane);
-		uint64_t time;
-		bool is_better;
-
-		if (!job && !can_walk(team, lane))
-			continue;
-		time = job ? job_time(job) : lane->walk.walk.segment.clock.now;
-		if (!is_missed(team, lane, job) && is_short_of_jobs(team, lane))
-			job = NULL;
-		if (is_missed(team, lane, job))
-			is_better = !missed || time < best_time;
-		else
-			is_better = !missed && has_room && (!best || time < best_time);
-		if (!is_better)
-			continue;
-		missed = is_missed(team, lane, job);
-		best = lane;
-		best_time = time;
-		*ret = job;
-	}
-	return best;
+	if (lane || team->text_bytes >= team->text_most)
+		return lane;
+	first = rank_heap_first(&team->ranks);
+	if (!first)
+		return NULL;
+	lane = (struct lane *)((char *)first - offsetof(struct lane, ranked));
+	*ret = is_short_of_jobs(team, lane) ? NULL : first_waiting(lane);
+	return lane;
 }
 
 static void append(struct lane *lane, struct job *job)
@@ -252,6 +275,7 @@ static void walk_on(struct team *team, struct lane *lane)
 		return;
 	}
 	lane->walking = true;
+	rank(team, lane);
 	pthread_mutex_unlock(&team->lock);
 	r = timed_walk_next(&lane->walk, &job->segment);
 	pthread_mutex_lock(&team->lock);
@@ -259,10 +283,12 @@ static void walk_on(struct team *team, struct lane *lane)
 	lane->walked = r;
 	if (r) {
 		free(job);
-		return;
+	} else {
+		job_init(job, team->print, team->in_order ? &lane->printer : NULL, lane->from_ns);
+		lane->from_ns = job->from_ns;
+		append(lane, job);
 	}
-	job_init(job, team->in_order ? &lane->printer : NULL);
-	append(lane, job);
+	note_change(team, lane);
 }
 
 /* Give pages of trace back that all jobs of the lane are done with, if they are many, and now and
@@ -299,10 +325,11 @@ static void run_on(struct team *team, struct lane *lane, struct job *job, struct
 		return;
 	room = chunk->text.room;
 	job->state = JOB_RUNNING;
+	rank(team, lane);
 	release_trace(team, lane);
 	pthread_mutex_unlock(&team->lock);
 	r = job_run(job, worker, &lane->where, chunk);
-	job->outcome = r ? job_outcome(job) : NULL;
+	job->outcome = r == -PTVM_END ? job_outcome(job) : NULL;
 	pthread_mutex_lock(&team->lock);
 	team->text_bytes += chunk->text.room - room;
 	if (chunk->text.failed)
@@ -314,6 +341,7 @@ static void run_on(struct team *team, struct lane *lane, struct job *job, struct
 	job->state = r ? JOB_ENDED : JOB_WAITING;
 	if (r && !job->outcome)
 		team->out_of_memory = team->stop = true;
+	note_change(team, lane);
 }
 
 /* A thread's code, of which all together must fit in memory. */
@@ -330,10 +358,7 @@ static void worker_init(struct worker *worker, const struct team *team)
 
 static bool is_over(const struct team *team)
 {
-	for (size_t i = 0; !team->stop && i < team->lane_count; i++)
-		if (!team->lanes[i].walked || team->lanes[i].first)
-			return false;
-	return true;
+	return team->stop || !team->lanes_left;
 }
 
 static void *work(void *context)
@@ -469,6 +494,7 @@ static int init_lanes(struct team *team, const struct aux_queue *queues, size_t 
 			continue;
 		init_walk(team, &lane->walk, queues, i, offsets);
 		printer_init(&lane->printer, print, &queues[i], &lane->where);
+		rank_heap_add(&team->ranks, &lane->ranked);
 		team->timeline.lane_count = ++team->lane_count;
 	}
 	return 0;
@@ -525,7 +551,8 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 	pthread_mutex_init(&team->lock, NULL);
 	pthread_cond_init(&team->work, NULL);
 	team->lanes = calloc(room, sizeof(*team->lanes));
-	if (!team->lanes || timeline_init(&team->timeline, room, print, output) ||
+	if (!team->lanes || rank_heap_init(&team->ranks, room) ||
+	    timeline_init(&team->timeline, room, print, output) ||
 	    pt_offsets_learn(queues, count, print->pt, &print->mapping, &offsets))
 		return -PTVM_NO_MEMORY;
 	patch_inference_init(&team->inference, print->pt, print->machines, &offsets);
@@ -534,6 +561,7 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 	code_visits_init(&team->visits, &team->inference.sources);
 	if (init_lanes(team, queues, count, &offsets))
 		return -PTVM_NO_MEMORY;
+	team->lanes_left = team->lane_count;
 	share_memory(team);
 	return 0;
 }
@@ -548,6 +576,7 @@ void team_free(struct team *team)
 		printer_free(&team->lanes[i].printer);
 	}
 	free(team->lanes);
+	rank_heap_free(&team->ranks);
 	chunk_list_free(&team->chunks);
 	timeline_free(&team->timeline);
 	code_visits_free(&team->visits);

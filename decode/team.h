@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "decode/base/rank_heap.h"
 #include "decode/code_visits.h"
 #include "decode/job.h"
 #include "decode/label_list.h"
@@ -24,15 +25,22 @@ struct lane {
 	struct printer printer; /* of all its jobs, where lines depend on those before */
 	struct job *first, *last;
 	unsigned jobs;
-	uint64_t held; /* position in the queue: pages from here on may be in memory */
-	bool walking;  /* a thread is cutting the next segment */
-	bool walked;   /* there are no more segments */
+	uint64_t held;        /* position in the queue: pages from here on may be in memory */
+	uint64_t from_ns;     /* of the last job */
+	bool walking;         /* a thread is cutting the next segment */
+	bool walked;          /* there are no more segments */
+	struct ranked ranked; /* by the time of what a thread can do for it */
+	/* Its chunks, jobs or end are news to the timeline. */
+	bool is_changed;
+	struct lane *next_changed;
 };
 
 struct team {
 	const struct print_config *print;
 	struct lane *lanes;
-	size_t lane_count;
+	size_t lane_count, lanes_left; /* that have not ended */
+	struct rank_heap ranks;        /* of all lanes */
+	struct lane *changed;          /* a list in no order */
 	unsigned threads;
 	cpu_set_t cpus;     /* where they may run */
 	unsigned lane_jobs; /* that a lane may have at a time */

@@ -25,7 +25,7 @@ static inline void text_free(struct text *text)
 /** Get more room than there is; see text_reserve(). */
 __attribute__((noinline, unused)) static bool text_grow(struct text *text, size_t more)
 {
-	size_t want = text->room ? text->room : 4096;
+	size_t want = text->room ? text->room : 512;
 	char *grown;
 
 	while (want - text->size < more)

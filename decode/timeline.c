@@ -103,21 +103,25 @@ static void pass(struct timeline *timeline, struct timeline_lane *lane, size_t t
 	lane->run = 0;
 }
 
-/* The lane whose next run is about the record that comes next; NULL none. */
-static struct timeline_lane *lane_about_record(const struct timeline *timeline)
+/* The lane whose next run is about the record that comes next; NULL none. `at`: it is looked for in
+ * this part of the heap, where all lanes of the record's time are above the others. */
+static struct timeline_lane *lane_about_record(const struct timeline *timeline, size_t at)
 {
-	for (size_t i = 0; i < timeline->lane_count; i++) {
-		const struct print_run *run = next_run(&timeline->lanes[i]);
+	struct timeline_lane *lane = at < timeline->heap_count ? timeline->heap[at] : NULL;
+	const struct print_run *run;
 
-		if (run && run->record == timeline->records.next)
-			return &timeline->lanes[i];
-	}
-	return NULL;
+	if (!lane || lane->heap_ns != timeline->records.time_ns)
+		return NULL;
+	run = next_run(lane);
+	if (run && run->record == timeline->records.next)
+		return lane;
+	lane = lane_about_record(timeline, 2 * at + 1);
+	return lane ? lane : lane_about_record(timeline, 2 * at + 2);
 }
 
 static int write_record(struct timeline *timeline, struct ptvm_error *error)
 {
-	struct timeline_lane *lane = lane_about_record(timeline);
+	struct timeline_lane *lane = lane_about_record(timeline, 0);
 	struct record_lines *records = &timeline->records;
 	struct sample_origin origin = { 0 };
 	struct text *text = &records->text;
@@ -132,7 +136,7 @@ static int write_record(struct timeline *timeline, struct ptvm_error *error)
 	record_lines_make(records, &origin);
 	if (lane) {
 		pass(timeline, lane, lane->run + 1);
-		timeline->is_ordered = false;
+		timeline->is_ordered = lane->chunks.first;
 	}
 	if (time_column_waits(&timeline->times))
 		r = write_timed(timeline, text->data, text->size, records->time_ns, error);
@@ -177,15 +181,23 @@ static size_t run_at(const struct timeline_lane *lane, uint64_t time_ns)
 	return to;
 }
 
+/* Of its next lines, or before it. */
 static uint64_t time_of(const struct timeline_lane *lane)
 {
-	return next_run(lane)->time_ns;
+	const struct print_run *run = next_run(lane);
+
+	return run ? run->time_ns : lane->from_ns;
 }
 
-/* Where times are the same the lower lane is first. */
+/* Where times are the same, first comes a lane that may still get lines of that time, and then the
+ * lower one. */
 static bool is_before(const struct timeline_lane *a, const struct timeline_lane *b)
 {
-	return time_of(a) == time_of(b) ? a < b : time_of(a) < time_of(b);
+	if (a->heap_ns != b->heap_ns)
+		return a->heap_ns < b->heap_ns;
+	if (a->heap_waits != b->heap_waits)
+		return a->heap_waits;
+	return a < b;
 }
 
 /* Put a lane of the heap that may come after those below it where it belongs. */
@@ -208,44 +220,63 @@ static void sink(struct timeline *timeline, size_t at)
 	}
 }
 
-/* Whether all lanes that have not ended have lines. */
-static bool is_complete(const struct timeline *timeline)
+/* Its place in the heap is from now on that by its next lines. */
+static void settle(struct timeline_lane *lane)
 {
-	for (size_t i = 0; i < timeline->lane_count; i++)
-		if (!timeline->lanes[i].chunks.first && !timeline->lanes[i].ended)
-			return false;
-	return true;
+	lane->heap_ns = time_of(lane);
+	lane->heap_waits = !lane->chunks.first;
 }
 
-/* Order the lanes that have lines. Returns whether it is known what comes first. */
-static bool order_lanes(struct timeline *timeline)
+static void order_lanes(struct timeline *timeline)
 {
-	timeline->is_ordered = is_complete(timeline);
-	if (!timeline->is_ordered)
-		return false;
-	timeline->heap_count = 0;
-	for (size_t i = 0; i < timeline->lane_count; i++)
-		if (timeline->lanes[i].chunks.first)
-			timeline->heap[timeline->heap_count++] = &timeline->lanes[i];
+	timeline->is_ordered = true;
+	timeline->heap_count = timeline->lane_count;
+	for (size_t i = 0; i < timeline->lane_count; i++) {
+		timeline->heap[i] = &timeline->lanes[i];
+		settle(timeline->heap[i]);
+	}
 	for (size_t i = timeline->heap_count / 2; i--;)
 		sink(timeline, i);
+}
+
+static void drop_first(struct timeline *timeline)
+{
+	timeline->heap[0] = timeline->heap[--timeline->heap_count];
+	if (timeline->heap_count)
+		sink(timeline, 0);
+}
+
+/* Bring the lane that comes first to the top of the heap: each that gets there goes down again if
+ * it is later than the heap has it. Returns whether its lines are there, or all lanes have ended.
+ */
+static bool find_first(struct timeline *timeline)
+{
+	if (!timeline->is_ordered)
+		order_lanes(timeline);
+	while (timeline->heap_count) {
+		struct timeline_lane *lane = timeline->heap[0];
+
+		if (!lane->chunks.first && lane->ended) {
+			drop_first(timeline);
+			continue;
+		}
+		settle(lane);
+		sink(timeline, 0);
+		if (timeline->heap[0] == lane)
+			return lane->chunks.first;
+	}
 	return true;
 }
 
-/* As order_lanes(), where only the first lane may be out of order, or wait for more lines. */
-static bool reorder_first(struct timeline *timeline)
+/* Whether a record comes next. Lines of the same time that are not there yet may be about it. */
+static bool is_record_first(const struct timeline *timeline, bool known)
 {
-	const struct timeline_lane *lane = timeline->heap[0];
+	uint64_t record_ns = timeline->records.time_ns, first_ns;
 
-	if (!timeline->heap_count)
-		return true;
-	if (!lane->chunks.first && !lane->ended)
-		return false;
-	if (!lane->chunks.first)
-		timeline->heap[0] = timeline->heap[--timeline->heap_count];
-	if (timeline->heap_count)
-		sink(timeline, 0);
-	return true;
+	if (record_ns == UINT64_MAX || !timeline->heap_count)
+		return record_ns != UINT64_MAX;
+	first_ns = timeline->heap[0]->heap_ns;
+	return record_ns < first_ns || (known && record_ns == first_ns);
 }
 
 /* The time before which the first lane may go on alone. */
@@ -258,25 +289,29 @@ static uint64_t until_next(const struct timeline *timeline)
 	if (timeline->heap_count < 2)
 		return UINT64_MAX;
 	next = timeline->heap_count > 2 && is_before(heap[2], heap[1]) ? heap[2] : heap[1];
-	time_ns = time_of(next);
+	time_ns = next->heap_ns;
 	return next < heap[0] || time_ns == UINT64_MAX ? time_ns : time_ns + 1;
 }
 
-bool timeline_is_ready(const struct timeline *timeline)
+bool timeline_is_ready(struct timeline *timeline)
 {
-	if (!is_complete(timeline))
-		return false;
-	for (size_t i = 0; i < timeline->lane_count; i++)
-		if (timeline->lanes[i].chunks.first)
-			return true;
-	return timeline->records.time_ns != UINT64_MAX;
+	bool known = find_first(timeline);
+
+	return is_record_first(timeline, known) || (known && timeline->heap_count);
+}
+
+struct timeline_lane *timeline_missed(const struct timeline *timeline)
+{
+	struct timeline_lane *lane = timeline->heap_count ? timeline->heap[0] : NULL;
+
+	return lane && !lane->chunks.first && !lane->ended ? lane : NULL;
 }
 
 /* Write the next lines of the lane that is first, which come before a record. */
-static int write_lane(struct timeline *timeline, uint64_t record_ns, struct ptvm_error *error)
+static int write_lane(struct timeline *timeline, struct ptvm_error *error)
 {
 	struct timeline_lane *lane = timeline->heap[0];
-	uint64_t until = until_next(timeline);
+	uint64_t until = until_next(timeline), record_ns = timeline->records.time_ns;
 
 	if (next_run(lane)->record) { /* that is not wanted */
 		pass(timeline, lane, lane->run + 1);
@@ -288,22 +323,17 @@ static int write_lane(struct timeline *timeline, uint64_t record_ns, struct ptvm
 
 int timeline_write(struct timeline *timeline, struct ptvm_error *error)
 {
-	bool known = timeline->is_ordered ? reorder_first(timeline) : order_lanes(timeline);
 	int r = 0;
 
-	while (!r && !timeline->full && known) {
-		const uint64_t record_ns = timeline->records.time_ns;
+	while (!r && !timeline->full) {
+		bool known = find_first(timeline);
 
-		if (record_ns != UINT64_MAX &&
-		    (!timeline->heap_count || record_ns <= time_of(timeline->heap[0]))) {
+		if (is_record_first(timeline, known))
 			r = write_record(timeline, error);
-			known = timeline->is_ordered || order_lanes(timeline);
-		} else if (timeline->heap_count) {
-			r = write_lane(timeline, record_ns, error);
-			known = reorder_first(timeline);
-		} else {
+		else if (known && timeline->heap_count)
+			r = write_lane(timeline, error);
+		else
 			break;
-		}
 	}
 	return r ? r : flush(timeline, error);
 }

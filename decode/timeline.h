@@ -21,8 +21,12 @@ struct timeline_output {
 /** The lines of one queue that have not been written yet. */
 struct timeline_lane {
 	struct chunk_list chunks;
-	size_t run; /* of the first chunk, the next to be written */
-	bool ended; /* no more chunks will come */
+	size_t run;       /* of the first chunk, the next to be written */
+	bool ended;       /* no more chunks will come */
+	uint64_t from_ns; /* chunks to come have no lines before this time */
+	/* By these it is in the heap; it may come later by now, but not earlier. */
+	uint64_t heap_ns; /* the time of its next lines, or one before it */
+	bool heap_waits;  /* they are not there */
 };
 
 enum { TIMELINE_SLICES = 256 };
@@ -31,8 +35,8 @@ struct timeline {
 	const struct timeline_output *output;
 	struct timeline_lane *lanes; /* where times are the same the lower one is first */
 	size_t lane_count;
-	/* Those with lines, the first one on top. Only that one may be out of order, or have no
-	 * more lines, when there is more to write. */
+	/* Those that have not ended, the first one on top. Only when a lane gets there it is looked
+	 * whether it comes later by now. */
 	struct timeline_lane **heap;
 	size_t heap_count;
 	bool is_ordered;
@@ -56,10 +60,14 @@ int timeline_init(struct timeline *timeline, size_t lanes, const struct print_co
 		  const struct timeline_output *output);
 
 /** Whether there is something that certainly comes next. */
-bool timeline_is_ready(const struct timeline *timeline);
+bool timeline_is_ready(struct timeline *timeline);
+
+/** The lane without whose next lines nothing more can be written, as timeline_is_ready() or
+ * timeline_write() found it; NULL none. */
+struct timeline_lane *timeline_missed(const struct timeline *timeline);
 
 /**
- * Write what certainly comes next: as long as there are chunks of every lane that has not ended.
+ * Write what certainly comes next, up to a lane that has not ended and whose chunk is not there.
  *
  * Returns 0; -PTVM_SYSTEM when output cannot be written (EPIPE: nobody reads on); -PTVM_NO_MEMORY.
  */

@@ -95,7 +95,7 @@ static struct job *begin(struct fixture *f, struct printer *printer)
 	assert_non_null(f->job);
 	memset(f->job, 0x5a, sizeof(*f->job));
 	f->job->segment = f->segment;
-	job_init(f->job, printer);
+	job_init(f->job, &f->config, printer, 0);
 	assert_null(f->job->next);
 	assert_null(f->job->chunks.first);
 	assert_int_equal(f->job->state, JOB_WAITING);
@@ -234,6 +234,37 @@ static void a_printer_of_the_queue_goes_on_from_job_to_job(void **state)
 	text_free(&text);
 }
 
+/* The timeline relies on it, however damaged a trace is. */
+static void no_line_is_before_those_of_the_job_before(void **state)
+{
+	enum { LATER = 2 * TSC };
+	struct fixture *f = *state;
+	struct chunk *chunk = chunk_new(0);
+
+	assert_non_null(chunk);
+	(void)begin(f, NULL);
+	assert_int_equal(f->job->from_ns, 0); /* nothing is known before the first packet */
+	job_init(f->job, &f->config, NULL, LATER);
+	assert_int_equal(f->job->from_ns, LATER);
+	f->worker.chunk_bytes = 1 << 30;
+	assert_int_equal(job_run(f->job, &f->worker, &f->where, chunk), -PTVM_END);
+	assert_true(chunk->runs.count > 0);
+	for (size_t i = 0; i < chunk->runs.count; i++)
+		assert_int_equal(chunk->runs.items[i].time_ns, LATER);
+	chunk_free(chunk);
+}
+
+static void a_job_is_not_before_the_time_that_is_known_at_its_start(void **state)
+{
+	struct fixture *f = *state;
+
+	f->segment.clock.now = TSC;
+	assert_int_equal(begin(f, NULL)->from_ns,
+			 f->pt.conv.valid ? time_conv_ns(&f->pt.conv, TSC) : (uint64_t)TSC);
+	f->config.timeless = true;
+	assert_int_equal(begin(f, NULL)->from_ns, 0);
+}
+
 static void gaps_alone_need_no_lines(void **state)
 {
 	struct fixture *f = *state;
@@ -243,7 +274,7 @@ static void gaps_alone_need_no_lines(void **state)
 	(void)begin(f, NULL);
 	assert_int_equal(run(f, 1 << 30, &text), 1);
 	assert_int_equal(text.size, 0);
-	assert_int_equal(f->job->flow.insns, 2 * ROUNDS + 2);
+	assert_int_equal(f->job->run->flow.insns, 2 * ROUNDS + 2);
 	text_free(&text);
 }
 
@@ -258,7 +289,7 @@ static void more_than_two_q_are_two(void **state)
 		f->config.itrace.quick = quick == 4 ? 256 : quick;
 		(void)begin(f, NULL);
 		(void)run(f, 1 << 30, &text);
-		assert_int_equal(f->job->flow.quick, expected[quick]);
+		assert_int_equal(f->job->run->flow.quick, expected[quick]);
 		text_free(&text);
 	}
 }
@@ -274,6 +305,8 @@ int main(void)
 		TEST(another_worker_can_go_on),
 		TEST(the_time_is_that_of_the_segment_or_of_the_flow),
 		TEST(a_printer_of_the_queue_goes_on_from_job_to_job),
+		TEST(no_line_is_before_those_of_the_job_before),
+		TEST(a_job_is_not_before_the_time_that_is_known_at_its_start),
 		TEST(gaps_alone_need_no_lines),
 		TEST(more_than_two_q_are_two),
 	};

@@ -134,6 +134,31 @@ static void lines_of_many_lanes_come_in_order_however_they_arrive(void **state)
 	assert_written(fixture, expected);
 }
 
+/* A queue that is idle must not be decoded ahead of its time. */
+static void lines_do_not_wait_for_those_that_come_later(void **state)
+{
+	struct fixture *fixture = *state;
+	struct timeline *timeline = &fixture->timeline;
+
+	begin(fixture);
+	add(fixture, 0, "124");
+	timeline->lanes[1].from_ns = 3;
+	timeline->lanes[2].ended = true;
+	assert_true(timeline_is_ready(timeline));
+	assert_null(timeline_missed(timeline));
+	assert_written(fixture, "1a 2a ");
+	assert_false(timeline_is_ready(timeline));
+	assert_ptr_equal(timeline_missed(timeline), &timeline->lanes[1]);
+	timeline->lanes[1].from_ns = 5;
+	assert_written(fixture, "1a 2a 4a ");
+	add(fixture, 1, "6");
+	assert_written(fixture, "1a 2a 4a ");
+	assert_ptr_equal(timeline_missed(timeline), &timeline->lanes[0]);
+	end(fixture);
+	assert_written(fixture, "1a 2a 4a 6b ");
+	assert_null(timeline_missed(timeline));
+}
+
 static void lines_wait_for_those_that_may_come_before(void **state)
 {
 	struct fixture *fixture = *state;
@@ -370,6 +395,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(lines_are_in_order_of_time_and_then_of_lanes),
 		TEST(lines_of_many_lanes_come_in_order_however_they_arrive),
+		TEST(lines_do_not_wait_for_those_that_come_later),
 		TEST(lines_wait_for_those_that_may_come_before),
 		TEST(where_chunks_end_does_not_matter),
 		TEST(what_led_to_samples_is_no_line),
