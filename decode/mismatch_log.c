@@ -32,15 +32,8 @@ void mismatch_log_add(struct mismatch_log *log, struct mismatch event)
 		log->is_cut = true;
 }
 
-static void forget_targets(struct mismatch_log *log)
-{
-	free(log->targets);
-	log->targets = NULL;
-}
-
 void mismatch_log_clear(struct mismatch_log *log)
 {
-	forget_targets(log);
 	log->count = 0;
 	log->source = log->segment = 0;
 	log->is_cut = false;
@@ -48,7 +41,6 @@ void mismatch_log_clear(struct mismatch_log *log)
 
 void mismatch_log_free(struct mismatch_log *log)
 {
-	forget_targets(log);
 	vec_free(log);
 }
 

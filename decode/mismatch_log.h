@@ -26,23 +26,12 @@ struct mismatch {
 	enum mismatch_kind kind;
 };
 
-/** Whether a branch to `ip` is odd (odd_branch.c). */
-struct odd_target {
-	const void *machine; /* NULL: this is none */
-	uint64_t ip;
-	uint8_t class; /* enum insn_class of the branch */
-	bool is_odd;
-};
-
-enum { ODD_TARGETS = 1 << 9 };
-
 /** Zero-initialise before use. */
 struct mismatch_log {
 	struct mismatch *items; /* by source, segment, and in the order of the stream */
 	size_t count, room;
-	uint32_t source, segment;   /* of those that are added next, in rising order */
-	bool is_cut;                /* some did not fit */
-	struct odd_target *targets; /* ODD_TARGETS that were looked at, by a hash; NULL: none */
+	uint32_t source, segment; /* of those that are added next, in rising order */
+	bool is_cut;              /* some did not fit */
 };
 
 enum { MISMATCH_LOG_MAX = 1 << 17 };

@@ -1,7 +1,5 @@
 #include "decode/odd_branch.h"
 
-#include <stdlib.h>
-
 #include "decode/flow_patch.h"
 #include "decode/mismatch_log.h"
 
@@ -47,33 +45,15 @@ static bool is_in_function(struct machine *machine, uint64_t ip, uint64_t time_n
 }
 
 /* A return goes behind a call; a call goes to where a function begins. */
-static bool look_at_target(const struct pt_flow *flow, const struct block *block, uint64_t ip)
+static bool is_odd_target(const struct pt_flow *flow, const struct block *block, uint64_t ip)
 {
-	uint64_t time_ns = time_conv_ns(&flow->config->conv, flow->clock.now);
+	uint64_t time_ns = flow_ns(flow);
 	struct machine *machine = block->space->machine;
 
 	if (block->end == BLOCK_RETURN)
 		return !is_after_call(machine, ip, time_ns);
 	return block->insns[block->count - 1].class == INSN_CALL_INDIRECT &&
 	       is_in_function(machine, ip, time_ns);
-}
-
-/* The same, where the log may know it. */
-static bool is_odd_target(const struct pt_flow *flow, const struct block *block, uint64_t ip)
-{
-	struct mismatch_log *log = flow->where.log;
-	uint8_t class = block->insns[block->count - 1].class;
-	struct odd_target *known;
-
-	if (log && !log->targets)
-		log->targets = calloc(ODD_TARGETS, sizeof(*log->targets));
-	if (!log || !log->targets)
-		return look_at_target(flow, block, ip);
-	known = &log->targets[block_slot(ip, ODD_TARGETS - 1)];
-	if (known->machine != block->space->machine || known->ip != ip || known->class != class)
-		*known = (struct odd_target){ block->space->machine, ip, class,
-					      look_at_target(flow, block, ip) };
-	return known->is_odd;
 }
 
 bool odd_branch_needs_interrupt(struct machine *machine, uint64_t ip, uint64_t time_ns)
