@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/base/error.h"
 #include "decode/flow_patch.h"
+#include "decode/patch_hypotheses.h"
 #include "decode/sample_run.h"
 
 enum {
@@ -12,7 +12,6 @@ enum {
 	LOOK_BYTES = 512 << 10, /* the same to see whether there is anything to learn */
 	OTHERS = 64,         /* segments kept that are not at odds: what speaks against patches */
 	INSNS_MAX = 1 << 27, /* followed in all to learn, about: half a second */
-	HYPOTHESES = 64,     /* kept */
 	TRIED = 20,          /* of them in one round */
 	FAILED_MAX = 6,      /* rounds that end without a patch */
 	LEAST_GAIN = 5,      /* places that a patch must explain: more than chance does; */
@@ -27,21 +26,11 @@ enum {
 	HOPELESS = 1000, /* mismatches more than before: a patch that need not be compared */
 };
 
-struct hypothesis {
-	struct patch_candidate candidate;
-	unsigned times;                  /* that it was found in this round */
-	struct mismatch_verdict verdict; /* when it was last tried in all segments */
-	int64_t gain; /* places that it explains, less those against it; 0: it is not good enough */
-	unsigned tried;   /* in vain when there were so many lessons, and one */
-	bool is_hopeless; /* a rival explains as much, or the check spoke against it */
-};
-
 struct work {
 	struct patch_inference *inference;
 	struct sample_run run;
 	struct flow_patches known;
-	struct hypothesis items[HYPOTHESES];
-	unsigned count;
+	struct patch_hypotheses hypotheses;
 	unsigned lessons; /* how often what is known, or unclear, has changed */
 	struct patch_candidates candidates;
 	bool is_last_new; /* the last of `known` was learned since they were checked */
@@ -92,46 +81,6 @@ static void run_without(struct work *work, const struct flow_patch *patch,
 			&work->other);
 	swap(&work->without, &work->other);
 	work->is_begun = true;
-}
-
-static struct hypothesis *find_hypothesis(struct work *work, const struct flow_patch *patch)
-{
-	for (unsigned i = 0; i < work->count; i++) {
-		if (flow_patch_is_same(&work->items[i].candidate.patch, patch))
-			return &work->items[i];
-	}
-	return NULL;
-}
-
-static int compare(const void *a, const void *b)
-{
-	const struct hypothesis *left = a, *right = b;
-
-	if (left->times != right->times)
-		return left->times > right->times ? -1 : 1;
-	if (left->candidate.is_known != right->candidate.is_known)
-		return left->candidate.is_known ? -1 : 1;
-	return (left->candidate.unlikely > right->candidate.unlikely) -
-	       (left->candidate.unlikely < right->candidate.unlikely);
-}
-
-/* Count how often each candidate of the last pass was found. */
-static void gather(struct work *work)
-{
-	for (unsigned i = 0; i < work->count; i++)
-		work->items[i].times = 0;
-	for (unsigned i = 0; i < work->candidates.count; i++) {
-		const struct patch_candidate *candidate = &work->candidates.items[i];
-		struct hypothesis *hypothesis = find_hypothesis(work, &candidate->patch);
-
-		if (!hypothesis && work->count < HYPOTHESES) {
-			hypothesis = &work->items[work->count++];
-			*hypothesis = (struct hypothesis){ .candidate = *candidate };
-		}
-		if (hypothesis)
-			hypothesis->times++;
-	}
-	qsort(work->items, work->count, sizeof(*work->items), compare);
 }
 
 /* See where they disagree with one more patch, in some of the segments or all. */
@@ -192,17 +141,6 @@ static bool is_good(const struct mismatch_verdict *verdict, const struct patch_c
 	       verdict->odd <= verdict->gone / ODD;
 }
 
-/* Below 0: more speaks for `a`. */
-static int compare_gains(const struct hypothesis *a, const struct hypothesis *b)
-{
-	if (a->gain != b->gain)
-		return a->gain > b->gain ? -1 : 1;
-	if (a->candidate.is_known != b->candidate.is_known)
-		return a->candidate.is_known ? -1 : 1;
-	return (a->candidate.unlikely > b->candidate.unlikely) -
-	       (a->candidate.unlikely < b->candidate.unlikely);
-}
-
 /* Put a patch in force at the time of the verdict. Where the sample has nothing to say, that is no
  * longer than it must be: from the beginning of a segment to that of another. */
 static void set_times(const struct work *work, const struct mismatch_verdict *verdict,
@@ -221,7 +159,7 @@ static void set_times(const struct work *work, const struct mismatch_verdict *ve
 }
 
 /* Try a hypothesis on the sample. Returns whether it may be right. */
-static bool weigh(struct work *work, struct hypothesis *hypothesis)
+static bool weigh(struct work *work, struct patch_hypothesis *hypothesis)
 {
 	const struct patch_candidate *candidate = &hypothesis->candidate;
 	struct mismatch_verdict verdict;
@@ -247,24 +185,26 @@ static bool weigh(struct work *work, struct hypothesis *hypothesis)
 
 /* Several hypotheses do equally well: none of them is taken, and what they explain counts no more
  * for others. */
-static void give_up(struct work *work, const struct hypothesis *best)
+static void give_up(struct work *work, const struct patch_hypothesis *best)
 {
-	for (unsigned i = 0; i < work->count; i++)
-		work->items[i].is_hopeless |=
-			work->items[i].gain && !compare_gains(&work->items[i], best);
+	for (size_t i = 0; i < work->hypotheses.count; i++) {
+		struct patch_hypothesis *rival = &work->hypotheses.items[i];
+
+		rival->is_hopeless |= rival->gain && !patch_hypothesis_compare(rival, best);
+	}
 	(void)try_all(work, &best->candidate);
 	mismatch_log_add_gone(&work->without, &work->with, &work->unclear);
 }
 
 /* The best hypothesis, if there is one and no rival is as good; NULL otherwise. */
-static struct hypothesis *choose(struct work *work)
+static struct patch_hypothesis *choose(struct work *work)
 {
-	struct hypothesis *best = NULL;
+	struct patch_hypothesis *best = NULL;
 	unsigned tried = 0;
 	bool is_tied = false;
 
-	for (unsigned i = 0; i < work->count && tried < TRIED && work->run.insns; i++) {
-		struct hypothesis *hypothesis = &work->items[i];
+	for (size_t i = 0; i < work->hypotheses.count && tried < TRIED && work->run.insns; i++) {
+		struct patch_hypothesis *hypothesis = &work->hypotheses.items[i];
 		int order;
 
 		hypothesis->gain = 0;
@@ -276,7 +216,7 @@ static struct hypothesis *choose(struct work *work)
 			hypothesis->tried = work->lessons + 1;
 			continue;
 		}
-		order = best ? compare_gains(hypothesis, best) : -1;
+		order = best ? patch_hypothesis_compare(hypothesis, best) : -1;
 		is_tied = !order || (is_tied && order > 0);
 		if (order <= 0)
 			best = hypothesis;
@@ -290,11 +230,11 @@ static struct hypothesis *choose(struct work *work)
 /* See what might explain the disagreements that there are since a patch is known, or NULL. */
 static void ask(struct work *work, const struct flow_patch *patch)
 {
-	work->candidates.count = work->candidates.asked = 0;
+	patch_candidates_clear(&work->candidates);
 	run_without(work, patch, &work->candidates, true);
 	work->inference->is_wrong =
 		mismatch_log_against(&work->without) > work->bytes / WRONG_BYTES;
-	gather(work);
+	patch_hypotheses_gather(&work->hypotheses, &work->candidates);
 }
 
 static void learn(struct work *work)
@@ -303,7 +243,7 @@ static void learn(struct work *work)
 	unsigned failed = 0;
 
 	while (failed < FAILED_MAX && work->run.insns && work->known.count < FLOW_PATCHES - 1) {
-		struct hypothesis *best;
+		struct patch_hypothesis *best;
 
 		ask(work, learned);
 		learned = NULL;
@@ -323,7 +263,7 @@ static void learn(struct work *work)
 
 /* See what one of the known patches, the last, does beside all others. It is in force before and,
  * unless it explains nothing, afterwards. */
-static struct mismatch_verdict try_last(struct work *work, struct hypothesis *hypothesis)
+static struct mismatch_verdict try_last(struct work *work, struct patch_hypothesis *hypothesis)
 {
 	struct flow_patches *known = &work->known;
 	struct flow_patch *patch = &known->items[known->count - 1];
@@ -352,7 +292,8 @@ static bool check(struct work *work)
 	work->lessons++;
 	for (unsigned i = 0; i < count; i++) {
 		struct flow_patch patch = known->items[0];
-		struct hypothesis *hypothesis = find_hypothesis(work, &patch);
+		struct patch_hypothesis *hypothesis =
+			patch_hypotheses_find(&work->hypotheses, &patch);
 		struct mismatch_verdict verdict = hypothesis->verdict;
 
 		memmove(known->items, known->items + 1, (known->count - 1) * sizeof(*known->items));
@@ -402,6 +343,8 @@ static void work_free(struct work *work)
 	mismatch_log_free(&work->with);
 	mismatch_log_free(&work->other);
 	mismatch_log_free(&work->unclear);
+	patch_candidates_free(&work->candidates);
+	patch_hypotheses_free(&work->hypotheses);
 	free(work);
 }
 

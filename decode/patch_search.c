@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/base/error.h"
+#include "decode/base/vec.h"
 #include "decode/flow_packet.h"
 #include "decode/flow_patch.h"
 #include "decode/mismatch_log.h"
-#include "decode/patch_attempts.h"
 #include "decode/patch_forms.h"
 
 enum {
@@ -449,21 +448,38 @@ static bool search_for(struct search *search, struct pt_flow *flow, struct patch
 	return found;
 }
 
+void patch_candidates_clear(struct patch_candidates *candidates)
+{
+	candidates->count = candidates->asked = 0;
+}
+
+void patch_candidates_free(struct patch_candidates *candidates)
+{
+	vec_free(&candidates->places);
+}
+
+/* NULL when memory is out. */
+static struct patch_place *place_at(struct patch_candidates *candidates, uint64_t ip)
+{
+	for (size_t i = 0; i < candidates->places.count; i++)
+		if (candidates->places.items[i].ip == ip)
+			return &candidates->places.items[i];
+	return vec_push(&candidates->places, (struct patch_place){ .ip = ip })
+		       ? &candidates->places.items[candidates->places.count - 1]
+		       : NULL;
+}
+
 /* Not about one place again and again: others may have other reasons. */
 static bool may_ask(struct patch_candidates *candidates, uint64_t ip)
 {
-	unsigned i = 0;
+	struct patch_place *place;
 
 	if (candidates->asked == PATCH_ASKED_MAX)
 		return false;
-	while (i < candidates->place_count && candidates->places[i].ip != ip)
-		i++;
-	if (i == PATCH_PLACES)
+	place = place_at(candidates, ip);
+	if (!place || place->asked == PATCH_ASKED)
 		return false;
-	candidates->place_count += i == candidates->place_count;
-	candidates->places[i].ip = ip;
-	if (candidates->places[i].asked++ >= PATCH_ASKED)
-		return false;
+	place->asked++;
 	candidates->asked++;
 	return true;
 }
@@ -478,7 +494,7 @@ static void note_candidates(struct search *search, const struct pt_flow *flow,
 	if (!replay(search))
 		return;
 	try_from(search, &search->bases[0], 1);
-	for (unsigned i = 0; i < search->found.count && candidates->count < PATCH_CANDIDATES; i++) {
+	for (unsigned i = 0; i < search->found.count; i++) {
 		const struct patch_attempt *attempt = &search->found.items[i];
 		struct patch_candidate *candidate = &candidates->items[candidates->count++];
 

@@ -3,16 +3,16 @@
 #pragma once
 
 #include "decode/flow_mark.h"
-#include "decode/patch_forms.h"
+#include "decode/patch_attempts.h"
 
 enum {
-	PATCH_CANDIDATES = 256,
-	PATCH_PLACES = 128,   /* blocks whose disagreements are searched, */
-	PATCH_ASKED = 3,      /* so often each, at most, */
-	PATCH_ASKED_MAX = 12, /* and so often all together */
+	PATCH_ASKED = 3,      /* times that disagreements of one block are searched, at most, */
+	PATCH_ASKED_MAX = 12, /* and those of all together, until candidates are cleared */
+	PATCH_CANDIDATES = PATCH_ASKED_MAX * PATCH_ATTEMPTS,
 };
 
-/** Patches that each explain some disagreement, gathered over a sample. */
+/** Patches that each explain some disagreement, gathered over a sample. Zero-initialise before use.
+ */
 struct patch_candidates {
 	struct patch_candidate {
 		struct flow_patch patch;
@@ -22,11 +22,19 @@ struct patch_candidates {
 	} items[PATCH_CANDIDATES];
 	unsigned count, asked;
 	struct {
-		uint64_t ip; /* of the block that disagreed */
-		unsigned asked;
-	} places[PATCH_PLACES];
-	unsigned place_count;
+		struct patch_place {
+			uint64_t ip; /* of the block that disagreed */
+			unsigned asked;
+		} * items;
+		size_t count, room;
+	} places; /* since the beginning */
 };
+
+/** Forget what was found, and search as often again. */
+void patch_candidates_clear(struct patch_candidates *candidates);
+
+/** Free everything; accepts zeroes. */
+void patch_candidates_free(struct patch_candidates *candidates);
 
 /**
  * Packets and code disagree: find the patches by which they agree.

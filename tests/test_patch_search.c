@@ -494,6 +494,7 @@ static void ideas_are_all_that_reach_further(void **state)
 	assert_true(candidates.asked > 0);
 	for (unsigned i = 0; i < candidates.count; i++)
 		assert_int_equal(candidates.items[i].patch.from, 0);
+	patch_candidates_free(&candidates);
 }
 
 /* What a later copy has is no guess, however seldom it is met, and may be a call. */

@@ -68,6 +68,7 @@ static struct fixture *make(uint64_t seed)
 static void finish(struct fixture *f)
 {
 	sample_run_free(&f->run);
+	patch_candidates_free(&f->candidates);
 	patch_inference_free(&f->inference);
 	mismatch_log_free(&f->base);
 	mismatch_log_free(&f->all);
