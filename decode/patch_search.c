@@ -539,7 +539,9 @@ bool patch_search(struct flow_run *run, struct flow_mark *mark)
 		flow_mark_return(run, mark, &best->items[0].patches);
 	free(search);
 	free(best);
-	if (!found)
-		flow_mark_set(run, mark);
-	return found;
+	if (found)
+		return true;
+	flow->disagreements += is_in_kernel(flow);
+	flow_mark_set(run, mark);
+	return false;
 }

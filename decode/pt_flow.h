@@ -215,7 +215,8 @@ struct pt_flow {
 	uint32_t returns_met; /* compressed returns to a call that was followed */
 	uint32_t ways_found;  /* returns of calls that were not known (flow_guess.h) */
 	uint32_t gaps;
-	uint32_t odd_branches; /* of a trial: branches that programs seldom make */
+	uint32_t disagreements; /* of packets with the code of kernels, which stayed */
+	uint32_t odd_branches;  /* of a trial: branches that programs seldom make */
 	struct {
 		uint64_t time, cycles;
 	} told; /* by the last FLOW_TIME */

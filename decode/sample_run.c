@@ -46,26 +46,15 @@ static struct flow_code where_of(const struct sample_run *run, size_t index)
 	return run->inference->sources.items[run->segments.items[index].source].where;
 }
 
-/* A gap in a kernel; the item behind it says where. Code that never ends is disagreed with, too. */
-static bool is_disagreement(const struct flow_item *item)
-{
-	return item->kind == FLOW_GAP && (item->count == GAP_MISMATCH || item->count == GAP_LOOP) &&
-	       item[1].value >> 63;
-}
-
 bool sample_run_disagrees(struct sample_run *run, size_t index, bool is_noting)
 {
 	struct flow_code where = where_of(run, index);
-	bool goes_on = true, found = false;
 
 	where.returns = is_noting ? &run->inference->returns : NULL;
 	begin(run, index, &where);
-	while (goes_on && !found) {
-		goes_on = fill(run);
-		for (uint32_t i = 0; i < run->batch.count; i++)
-			found |= is_disagreement(&run->batch.items[i]);
-	}
-	return found;
+	while (!run->flow.disagreements && fill(run))
+		;
+	return run->flow.disagreements;
 }
 
 int sample_run_settle(struct sample_run *run)

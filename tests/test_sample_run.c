@@ -195,12 +195,40 @@ static void code_disagrees_where_it_has_changed(void **state)
 	assert_true(count > 0);
 }
 
+/* A kernel calls what is in no copy of it, as ftrace does when it is switched on: the call itself
+ * is in doubt. */
+static void a_call_to_nowhere_disagrees(void **state)
+{
+	static const uint64_t kernel = 0xffffffff81000000;
+	const struct pt_config config = { .tsc = false };
+	const struct flow_code where = { .pid = 0 };
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct pt_bytes trace = { 0 };
+
+	assert_non_null(f);
+	assert_true(bench_machines_new(&f->machines));
+	assert_true(bench_add_code(f->machines.host, kernel, "\xe8\0\0\x10\0\xc3", 6));
+	pt_put_psb(&trace);
+	pt_put_value(&trace, PT_PSBEND, 0);
+	pt_put_ip(&trace, PT_TIP_PGE, kernel, PT_IP_AUTO);
+	pt_put_ip(&trace, PT_TIP, kernel, PT_IP_AUTO);
+	bench_queue_add(&f->queue, trace.data, trace.size, false);
+	patch_inference_init(&f->inference, &config, &f->machines, &f->offsets);
+	assert_int_equal(trace_sources_add(&f->inference.sources, &f->queue.queue, &where), 0);
+	assert_int_equal(sample_run_init(&f->inference, UINT64_MAX, UINT64_MAX, &f->run), 0);
+	assert_int_equal(f->run.segments.count, 1);
+	assert_true(sample_run_disagrees(&f->run, 0, false));
+	finish(f);
+	pt_bytes_free(&trace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(segments_that_do_not_come_by_a_patch_need_not_be_gone_through),
 		cmocka_unit_test(a_run_ends_when_there_are_too_many_events),
 		cmocka_unit_test(code_disagrees_where_it_has_changed),
+		cmocka_unit_test(a_call_to_nowhere_disagrees),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
