@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "decode/base/error.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/pt_clock.h"
 
@@ -207,9 +208,7 @@ static int infer(struct vmcs_seen *seen, const struct tsc_phase *phase,
 				      .first_host = seen->first_host,
 				      .queue = seen->queue };
 
-	if (seen->runs.count)
-		qsort(seen->runs.items, seen->runs.count, sizeof(*seen->runs.items),
-		      tsc_run_compare);
+	sort_vec(&seen->runs, tsc_run_compare);
 	while (join(seen, tolerance))
 		;
 	guest.lost_ticks = drop_ghosts(seen, config, tolerance);
@@ -226,12 +225,7 @@ static int infer(struct vmcs_seen *seen, const struct tsc_phase *phase,
 	return add_segments(seen, phase, config, &ret->guests.items[ret->guests.count - 1]);
 }
 
-static int compare_guests(const void *a, const void *b)
-{
-	const struct vmcs_offsets *x = a, *y = b;
-
-	return (x->vmcs > y->vmcs) - (x->vmcs < y->vmcs);
-}
+SORT_BY(compare_guests, struct vmcs_offsets, vmcs)
 
 int tsc_offset_infer(struct vmcs_table *table, const struct pt_config *config,
 		     struct tsc_offsets *ret)
@@ -243,8 +237,6 @@ int tsc_offset_infer(struct vmcs_table *table, const struct pt_config *config,
 	ret->dropped = table->dropped;
 	for (size_t i = 0; i < table->seen.count && !r; i++)
 		r = infer(&table->seen.items[i], &table->phase, config, ret);
-	if (ret->guests.count)
-		qsort(ret->guests.items, ret->guests.count, sizeof(*ret->guests.items),
-		      compare_guests);
+	sort_vec(&ret->guests, compare_guests);
 	return r;
 }

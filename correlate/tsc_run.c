@@ -1,5 +1,6 @@
 #include "correlate/tsc_run.h"
 
+#include "decode/base/sort.h"
 #include "decode/pt_clock.h"
 
 /* Slopes: as near to 1 as KVM leaves a guest unscaled, with a margin, and as far as it scales. */
@@ -174,7 +175,7 @@ int tsc_run_compare(const void *a, const void *b)
 		return x->from > y->from ? 1 : -1;
 	if (x->queue != y->queue)
 		return x->queue > y->queue ? 1 : -1;
-	return (x->first.guest > y->first.guest) - (x->first.guest < y->first.guest);
+	return sort_order(x->first.guest, y->first.guest);
 }
 
 uint64_t tsc_run_offset(const struct tsc_run *run)

@@ -4,6 +4,7 @@
 
 #include "correlate/tsc_chain.h"
 #include "decode/base/error.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/pt_clock.h"
 
@@ -344,12 +345,7 @@ static int compare_worth(const void *a, const void *b)
 	return tsc_run_compare(a, b);
 }
 
-static int compare_vmcs(const void *a, const void *b)
-{
-	const struct vmcs_seen *x = a, *y = b;
-
-	return (x->vmcs > y->vmcs) - (x->vmcs < y->vmcs);
-}
+SORT_BY(compare_vmcs, struct vmcs_seen, vmcs)
 
 /* Of too many runs the best are kept: the same ones in whatever order they come. */
 static int merge_runs(struct vmcs_seen *to, const struct vmcs_seen *from)
@@ -359,7 +355,7 @@ static int merge_runs(struct vmcs_seen *to, const struct vmcs_seen *from)
 			return -PTVM_NO_MEMORY;
 	if (to->runs.count <= RUNS_MAX)
 		return 0;
-	qsort(to->runs.items, to->runs.count, sizeof(*to->runs.items), compare_worth);
+	sort_vec(&to->runs, compare_worth);
 	for (size_t i = RUNS_MAX; i < to->runs.count; i++)
 		to->outliers += to->runs.items[i].count;
 	to->runs.count = RUNS_MAX;
@@ -392,7 +388,7 @@ static void drop_highest(struct vmcs_table *table)
 {
 	if (table->seen.count <= SEEN_MAX)
 		return;
-	qsort(table->seen.items, table->seen.count, sizeof(*table->seen.items), compare_vmcs);
+	sort_vec(&table->seen, compare_vmcs);
 	for (size_t i = SEEN_MAX; i < table->seen.count; i++) {
 		table->dropped += table->seen.items[i].packets;
 		vec_free(&table->seen.items[i].runs);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "decode/base/search.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/perf_event.h"
 #include "decode/perf_record.h"
@@ -13,14 +14,7 @@ struct owner {
 	uint32_t queue;
 };
 
-static int compare_owners(const void *a, const void *b)
-{
-	const struct owner *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return (x->queue > y->queue) - (x->queue < y->queue);
-}
+SORT_BY_TWO(compare_owners, struct owner, key, queue)
 
 static struct owner *sorted_owners(const struct perf_data *data)
 {
@@ -132,14 +126,7 @@ static int collect(struct perf_data *data, const struct owner *owners)
 	return 0;
 }
 
-static int compare_losses(const void *a, const void *b)
-{
-	const struct aux_loss *x = a, *y = b;
-
-	if (x->position != y->position)
-		return x->position < y->position ? -1 : 1;
-	return (x->time > y->time) - (x->time < y->time);
-}
+SORT_BY_TWO(compare_losses, struct aux_loss, position, time)
 
 /* Copy `span` to `ret`, in pieces between the losses in it; returns how many. The record of a loss
  * dates the end of what is before it, as note_stop() says. */

@@ -9,6 +9,7 @@
 #include "decode/base/byte_reader.h"
 #include "decode/base/error.h"
 #include "decode/base/search.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 
 /* In struct bpf_prog_info. That of older kernels ends earlier, and has no functions. */
@@ -66,14 +67,7 @@ static int read_program(struct byte_reader *section, struct bpf_programs *ret)
 	return read_functions(info, data, ret);
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct bpf_function *x = a, *y = b;
-
-	if (x->program != y->program)
-		return x->program < y->program ? -1 : 1;
-	return (x->address > y->address) - (x->address < y->address);
-}
+SORT_BY_TWO(compare, struct bpf_function, program, address)
 
 int bpf_programs_read(struct bytes section, struct bpf_programs *ret)
 {
@@ -83,9 +77,7 @@ int bpf_programs_read(struct bytes section, struct bpf_programs *ret)
 
 	for (uint64_t i = 0; i < count && !r; i++)
 		r = read_program(&reader, ret);
-	if (ret->functions.count)
-		qsort(ret->functions.items, ret->functions.count, sizeof(*ret->functions.items),
-		      compare);
+	sort_vec(&ret->functions, compare);
 	return r;
 }
 

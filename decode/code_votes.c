@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 
 enum {
@@ -24,12 +25,7 @@ bool code_votes_add(struct code_votes *votes, uint64_t time_ns, bool is_earlier,
 	return true;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct code_vote *left = a, *right = b;
-
-	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
-}
+SORT_BY(compare, struct code_vote, time_ns)
 
 struct sums {
 	size_t earlier, other;
@@ -58,8 +54,7 @@ static struct parting part(struct code_votes *votes)
 	struct parting best = { 0 };
 	struct sums before = { 0 };
 
-	if (votes->count)
-		qsort(votes->items, votes->count, sizeof(*votes->items), compare);
+	sort_vec(votes, compare);
 	for (size_t i = 0; i < votes->count; i++) {
 		count_vote(&before, &votes->items[i]);
 		if (before.earlier + best.before.other <= best.before.earlier + before.other ||

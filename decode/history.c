@@ -5,6 +5,7 @@
 
 #include "decode/base/error.h"
 #include "decode/base/search.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 
 int history_add(struct history *history, uint64_t start, uint64_t end, uint64_t time)
@@ -14,13 +15,6 @@ int history_add(struct history *history, uint64_t start, uint64_t end, uint64_t 
 	if (history->list.count >= UINT32_MAX)
 		return -PTVM_NO_MEMORY;
 	return vec_push(&history->list, item) ? 0 : -PTVM_NO_MEMORY;
-}
-
-static int compare(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
 }
 
 /* The starts and ends of all items, sorted, each once. */
@@ -35,7 +29,7 @@ static int make_borders(struct history *history)
 		borders[2 * i] = history->list.items[i].start;
 		borders[2 * i + 1] = history->list.items[i].end;
 	}
-	qsort(borders, 2 * count, sizeof(*borders), compare);
+	qsort(borders, 2 * count, sizeof(*borders), sort_numbers);
 	for (size_t i = 0; i < 2 * count; i++)
 		if (!kept || borders[kept - 1] != borders[i])
 			borders[kept++] = borders[i];

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "decode/base/error.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 
 enum {
@@ -16,12 +17,7 @@ static uint64_t distance(const uint8_t *data)
 	return (uint64_t)(int64_t)(int32_t)load_le(data, 4);
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct label_entry *left = a, *right = b;
-
-	return (left->site > right->site) - (left->site < right->site);
-}
+SORT_BY(compare, struct label_entry, site)
 
 int label_table_read(struct bytes bytes, uint64_t address, uint64_t from, uint64_t to,
 		     struct label_table *ret)
@@ -45,7 +41,7 @@ int label_table_read(struct bytes bytes, uint64_t address, uint64_t from, uint64
 	}
 	if (!ret->count || ret->count < count / SENSIBLE)
 		return -PTVM_BAD_INPUT;
-	qsort(ret->items, ret->count, sizeof(*ret->items), compare);
+	sort_vec(ret, compare);
 	return 0;
 }
 

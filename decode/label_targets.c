@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/base/sort.h"
 #include "decode/label_table.h"
 
 enum {
@@ -105,16 +106,9 @@ static void scan_part(struct label_scan *scan, uint64_t start, bool is_new)
 	}
 }
 
-static int compare(const void *a, const void *b)
-{
-	const uint64_t *left = a, *right = b;
-
-	return (*left > *right) - (*left < *right);
-}
-
 static bool is_reached(const struct label_scan *scan, uint64_t ip)
 {
-	return bsearch(&ip, scan->reached.items, scan->reached.count, sizeof(ip), compare);
+	return bsearch(&ip, scan->reached.items, scan->reached.count, sizeof(ip), sort_numbers);
 }
 
 enum way_back { WAY_NONE, WAY_NEAR, WAY_EXACT };
@@ -256,7 +250,7 @@ static void scan_function(struct label_scan *scan, uint64_t start, const char *n
 	/* Not all was read: what nothing reaches is not known. */
 	if (scan->looked_at == SCAN_MAX || scan->reached.count == LABEL_PLACES_MAX)
 		scan->leaders.count = 0;
-	qsort(scan->reached.items, scan->reached.count, sizeof(*scan->reached.items), compare);
+	sort_vec(&scan->reached, sort_numbers);
 }
 
 /* Have the function scanned that the label is in. False: there is none. */

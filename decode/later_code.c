@@ -5,6 +5,7 @@
 
 #include "decode/base/error.h"
 #include "decode/base/search.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 
 enum {
@@ -133,13 +134,13 @@ static int compare(const void *a, const void *b)
 	const struct owned *left = a, *right = b;
 	int r = strcmp(left->module ? left->module : "", right->module ? right->module : "");
 
-	return r ? r : (left->index > right->index) - (left->index < right->index);
+	return r ? r : sort_order(left->index, right->index);
 }
 
 /* Have the ranges of each module begin together. */
 static void join(struct owned_list *owned, struct later_range *ranges)
 {
-	qsort(owned->items, owned->count, sizeof(*owned->items), compare);
+	sort_vec(owned, compare);
 	for (size_t i = 1; i < owned->count; i++) {
 		const struct owned *before = &owned->items[i - 1], *part = &owned->items[i];
 

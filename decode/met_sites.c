@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "decode/base/search.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/flow_patch.h"
 #include "decode/patch_forms.h"
@@ -37,7 +38,7 @@ static int compare(const void *a, const void *b)
 {
 	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
-	return (left > right) - (left < right);
+	return sort_order(left, right);
 }
 
 void met_sites_settle(struct met_sites *sites)
@@ -46,7 +47,7 @@ void met_sites_settle(struct met_sites *sites)
 
 	if (sites->settled == sites->count)
 		return;
-	qsort(sites->items, sites->count, sizeof(*sites->items), compare);
+	sort_vec(sites, compare);
 	for (size_t i = 0; i < sites->count; i++)
 		if (!count || sites->items[i] != sites->items[count - 1])
 			sites->items[count++] = sites->items[i];

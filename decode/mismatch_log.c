@@ -4,6 +4,7 @@
 
 #include "decode/base/error.h"
 #include "decode/base/search.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 
 enum {
@@ -298,14 +299,7 @@ static bool collect(struct comparison *logs)
 	return true;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct evidence *left = a, *right = b;
-
-	if (left->time != right->time)
-		return left->time < right->time ? -1 : 1;
-	return left->is_for - right->is_for;
-}
+SORT_BY_TWO(compare, struct evidence, time, is_for)
 
 /* The stretch [*from, *to) of the evidence that speaks most for the patch. */
 static void find_stretch(const struct evidence_list *list, size_t *from, size_t *to)
@@ -390,7 +384,7 @@ int mismatch_log_compare(const struct mismatch_log *without, const struct mismat
 	*ret = (struct mismatch_verdict){ .until = UINT64_MAX };
 	is_whole = is_whole && find_usual(without, with, &logs.usual) && collect(&logs);
 	if (is_whole && list.count) {
-		qsort(list.items, list.count, sizeof(*list.items), compare);
+		sort_vec(&list, compare);
 		judge(&list, ret);
 	}
 	free(logs.usual.slots);
@@ -418,7 +412,6 @@ void mismatch_log_add_gone(const struct mismatch_log *without, const struct mism
 		unclear->source = without->items[i].source;
 		mismatch_log_add(unclear, without->items[i]);
 	}
-	if (unclear->count)
-		qsort(unclear->items, unclear->count, sizeof(*unclear->items), compare_places);
+	sort_vec(unclear, compare_places);
 	free(usual.slots);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/text_file.h"
 
@@ -62,12 +63,7 @@ static int read_line(const char *p, const char *end, struct modules *ret)
 	return module.name && vec_push(ret, module) ? 0 : -PTVM_NO_MEMORY;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct module *left = a, *right = b;
-
-	return (left->start > right->start) - (left->start < right->start);
-}
+SORT_BY(compare, struct module, start)
 
 int modules_parse(const char *text, size_t size, struct modules *ret)
 {
@@ -80,8 +76,7 @@ int modules_parse(const char *text, size_t size, struct modules *ret)
 		if (read_line(line, next, ret))
 			return -PTVM_NO_MEMORY;
 	}
-	if (ret->count)
-		qsort(ret->items, ret->count, sizeof(*ret->items), compare);
+	sort_vec(ret, compare);
 	return 0;
 }
 

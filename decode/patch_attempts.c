@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "decode/base/sort.h"
 #include "decode/flow_patch.h"
 #include "decode/patch_forms.h"
 
@@ -40,7 +41,7 @@ static int compare(const struct patch_attempt *a, const struct patch_attempt *b)
 		return a->odd < b->odd ? -1 : 1;
 	if (a->traits.unlikely != b->traits.unlikely)
 		return a->traits.unlikely < b->traits.unlikely ? -1 : 1;
-	return (a->patches.count > b->patches.count) - (a->patches.count < b->patches.count);
+	return sort_order(a->patches.count, b->patches.count);
 }
 
 void patch_attempts_keep(struct patch_attempts *list, const struct patch_attempt *attempt)

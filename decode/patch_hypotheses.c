@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/flow_patch.h"
 
@@ -19,7 +20,7 @@ static int compare_chances(const struct patch_candidate *a, const struct patch_c
 {
 	if (a->is_known != b->is_known)
 		return a->is_known ? -1 : 1;
-	return (a->unlikely > b->unlikely) - (a->unlikely < b->unlikely);
+	return sort_order(a->unlikely, b->unlikely);
 }
 
 static int compare(const void *a, const void *b)
@@ -29,13 +30,15 @@ static int compare(const void *a, const void *b)
 
 	if (left->times != right->times)
 		return left->times > right->times ? -1 : 1;
-	return r ? r : (left->number > right->number) - (left->number < right->number);
+	return r ? r : sort_order(left->number, right->number);
 }
 
 static void count(struct patch_hypotheses *list, const struct patch_candidate *candidate)
 {
 	struct patch_hypothesis *known = patch_hypotheses_find(list, &candidate->patch);
-	const struct patch_hypothesis new = { *candidate, list->count, 1 };
+	const struct patch_hypothesis new = { .candidate = *candidate,
+					      .number = list->count,
+					      .times = 1 };
 
 	if (known)
 		known->times++;
@@ -50,8 +53,7 @@ void patch_hypotheses_gather(struct patch_hypotheses *list,
 		list->items[i].times = 0;
 	for (unsigned i = 0; i < candidates->count; i++)
 		count(list, &candidates->items[i]);
-	if (list->count)
-		qsort(list->items, list->count, sizeof(*list->items), compare);
+	sort_vec(list, compare);
 }
 
 int patch_hypothesis_compare(const struct patch_hypothesis *a, const struct patch_hypothesis *b)

@@ -9,6 +9,7 @@
 
 #include "decode/aux_loss.h"
 #include "decode/aux_pages.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/perf_event.h"
 #include "decode/pt_packet.h"
@@ -211,14 +212,7 @@ static int add_queue(struct perf_data *data, const struct aux_piece *pieces, siz
 	return -PTVM_NO_MEMORY;
 }
 
-static int compare_pieces(const void *a, const void *b)
-{
-	const struct aux_piece *x = a, *y = b;
-
-	if (x->index != y->index)
-		return x->index < y->index ? -1 : 1;
-	return x->order < y->order ? -1 : 1;
-}
+SORT_BY_TWO(compare_pieces, struct aux_piece, index, order)
 
 int perf_auxtrace_finish(struct perf_auxtrace *auxtrace, struct perf_data *data)
 {

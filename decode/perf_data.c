@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "decode/base/search.h"
+#include "decode/base/sort.h"
 #include "decode/base/spool.h"
 #include "decode/base/vec.h"
 #include "decode/perf_auxtrace.h"
@@ -80,14 +81,7 @@ static int read_header_feature(struct perf_data *data, struct bytes body)
 	return 0;
 }
 
-static int compare_vcpus(const void *a, const void *b)
-{
-	const struct perf_vcpu *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return (x->vcpu > y->vcpu) - (x->vcpu < y->vcpu);
-}
+SORT_BY_TWO(compare_vcpus, struct perf_vcpu, tid, vcpu)
 
 /* The first step: take in the records that explain others, and trace. */
 static int read_item(struct perf_data *data, struct perf_auxtrace *auxtrace,
@@ -169,9 +163,7 @@ static int read_records(struct perf_data *data, struct perf_auxtrace *auxtrace)
 	data->bad_offset = walk.bad_offset;
 	data->skipped_bytes = walk.skipped_bytes;
 	perf_walk_deinit(&walk);
-	if (data->vcpus.count)
-		qsort(data->vcpus.items, data->vcpus.count, sizeof(*data->vcpus.items),
-		      compare_vcpus);
+	sort_vec(&data->vcpus, compare_vcpus);
 	return r;
 }
 

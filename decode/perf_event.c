@@ -1,8 +1,7 @@
 #include "decode/perf_event.h"
 
-#include <stdlib.h>
-
 #include "decode/base/search.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 
 /* Attrs grow by 8 bytes with each new field; no kernel is anywhere near the limit. */
@@ -66,14 +65,7 @@ int perf_event_add(struct perf_data *data, struct bytes attr, struct bytes ids)
 	return (int)size;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	const struct perf_id *x = a, *y = b;
-
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (x->event > y->event) - (x->event < y->event);
-}
+SORT_BY_TWO(compare_ids, struct perf_id, id, event)
 
 static struct perf_id *find(const struct perf_data *data, uint64_t id)
 {
@@ -107,8 +99,7 @@ int perf_event_index_ids(struct perf_data *data)
 								    .index = -1 }))
 				return -PTVM_NO_MEMORY;
 	}
-	if (data->ids.count)
-		qsort(data->ids.items, data->ids.count, sizeof(*data->ids.items), compare_ids);
+	sort_vec(&data->ids, compare_ids);
 	for (size_t i = 0; i < data->id_index.count; i++) {
 		const struct perf_id_entry *entry = &data->id_index.items[i];
 		struct perf_id *id = find(data, entry->id);

@@ -1,6 +1,7 @@
 #include "decode/perf_feature.h"
 
 #include "decode/base/byte_reader.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/perf_event.h"
 
@@ -148,13 +149,6 @@ static int read_descriptions(struct perf_data *data, struct bytes payload)
 	return 0;
 }
 
-static int compare_offsets(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Pairs of offset and size of the AUXTRACE records. */
 static int read_aux_index(struct perf_data *data, struct bytes payload)
 {
@@ -166,7 +160,7 @@ static int read_aux_index(struct perf_data *data, struct bytes payload)
 		if (!vec_push(&data->aux_index, offset))
 			return -PTVM_NO_MEMORY;
 	if (data->aux_index.count)
-		qsort(data->aux_index.items, data->aux_index.count, 8, compare_offsets);
+		qsort(data->aux_index.items, data->aux_index.count, 8, sort_numbers);
 	return data->aux_index.count < count ? -PTVM_BAD_INPUT : 0;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/sort.h"
 #include "decode/base/spool.h"
 #include "decode/base/vec.h"
 #include "decode/base/write_all.h"
@@ -157,12 +158,7 @@ static int add_part(struct perf_data *data, uint32_t number, const char *name)
 	return part.size ? -PTVM_NO_MEMORY : 0;
 }
 
-static int compare_parts(const void *a, const void *b)
-{
-	const struct perf_part *x = a, *y = b;
-
-	return (x->number > y->number) - (x->number < y->number);
-}
+SORT_BY(compare_parts, struct perf_part, number)
 
 static int list_parts(struct perf_data *data)
 {
@@ -176,9 +172,7 @@ static int list_parts(struct perf_data *data)
 			r = add_part(data, number, entry->d_name);
 	if (directory)
 		(void)closedir(directory);
-	if (data->parts.count)
-		qsort(data->parts.items, data->parts.count, sizeof(*data->parts.items),
-		      compare_parts);
+	sort_vec(&data->parts, compare_parts);
 	return r;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 
 enum {
@@ -240,12 +241,7 @@ static bool next_unit(struct reader *reader, struct unit *unit)
 	return unit->from < reader->parts.count;
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	const struct probe_entry *left = a, *right = b;
-
-	return (left->callee > right->callee) - (left->callee < right->callee);
-}
+SORT_BY(compare_entries, struct probe_entry, callee)
 
 static int read_units(struct reader *reader)
 {
@@ -273,8 +269,7 @@ int probe_table_read(const struct symbols *symbols, struct probe_table *ret)
 		r = read_units(&reader);
 	vec_free(&reader.parts);
 	vec_free(&reader.trampolines);
-	if (ret->count)
-		qsort(ret->items, ret->count, sizeof(*ret->items), compare_entries);
+	sort_vec(ret, compare_entries);
 	return r;
 }
 

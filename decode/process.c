@@ -5,6 +5,7 @@
 
 #include "decode/base/error.h"
 #include "decode/base/search.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 
 enum { MAX_DEPTH = 64 }; /* forks without exec in between that a lookup follows */
@@ -31,12 +32,7 @@ int processes_begin(struct processes *processes, int32_t pid, int32_t parent, ui
 	return vec_push(&processes->spaces, space) ? 0 : -PTVM_NO_MEMORY;
 }
 
-static int compare_order(const void *a, const void *b)
-{
-	const struct address_space *left = a, *right = b;
-
-	return (left->order > right->order) - (left->order < right->order);
-}
+SORT_BY(compare_order, struct address_space, order)
 
 static int compare_pid(const void *a, const void *b, void *context)
 {
@@ -45,7 +41,7 @@ static int compare_pid(const void *a, const void *b, void *context)
 
 	if (spaces[left].pid != spaces[right].pid)
 		return spaces[left].pid < spaces[right].pid ? -1 : 1;
-	return (left > right) - (left < right);
+	return sort_order(left, right);
 }
 
 static bool is_up_to(const struct address_space *space, int32_t pid, uint64_t limit, bool by_time)

@@ -5,6 +5,7 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/search.h"
+#include "decode/base/sort.h"
 #include "decode/base/spool.h"
 #include "decode/base/vec.h"
 #include "decode/perf_event.h"
@@ -85,14 +86,7 @@ static int add_name(struct sideband *sideband, struct thread_name name)
 	return vec_push(&sideband->names, name) ? 0 : -PTVM_NO_MEMORY;
 }
 
-static int compare_processes(const void *a, const void *b)
-{
-	const struct thread_process *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
+SORT_BY_TWO(compare_processes, struct thread_process, tid, order)
 
 /* Every switch tells the process of a thread again: sort, and keep the last of each thread. */
 static void settle_processes(struct sideband *sideband)
@@ -259,21 +253,14 @@ static int read_record(const struct perf_data *data, struct sideband *sideband, 
 	}
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	const struct thread_name *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
+SORT_BY_TWO(compare_names, struct thread_name, tid, order)
 
 static int compare_forks(const void *a, const void *b)
 {
 	const struct thread_name *x = *(struct thread_name *const *)a;
 	const struct thread_name *y = *(struct thread_name *const *)b;
 
-	return (x->order > y->order) - (x->order < y->order);
+	return sort_order(x->order, y->order);
 }
 
 /* The last name of `tid` before record `order`; NULL none. */
@@ -337,9 +324,7 @@ static int build(const struct perf_data *data, struct sideband *sideband)
 	}
 	if (r < 0)
 		return r;
-	if (sideband->names.count)
-		qsort(sideband->names.items, sideband->names.count, sizeof(*sideband->names.items),
-		      compare_names);
+	sort_vec(&sideband->names, compare_names);
 	settle_processes(sideband);
 	complete_switches(sideband);
 	return name_forks(sideband);

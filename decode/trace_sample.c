@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/base/search.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 
 /* Of trace before a part that begins in a guest, for the clock. */
@@ -31,8 +32,8 @@ struct choice {
 
 static int compare(const struct sample_part *a, const struct sample_part *b)
 {
-	return a->queue != b->queue ? (a->queue > b->queue) - (a->queue < b->queue)
-				    : (a->number > b->number) - (a->number < b->number);
+	return a->queue != b->queue ? sort_order(a->queue, b->queue)
+				    : sort_order(a->number, b->number);
 }
 
 /* Where a part is or belongs. */
@@ -141,20 +142,13 @@ static void choose_evenly(const struct run_list *list, struct choice *choice)
 					   list->parts / count / 2);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* The parts of a choice. Returns how many. */
 static size_t take(const struct run_list *list, struct choice *choice, struct sample_part *ret)
 {
 	const struct run *run = list->items;
 	size_t count = 0;
 
-	qsort(choice->items, choice->count, sizeof(*choice->items), compare_numbers);
+	sort_vec(choice, sort_numbers);
 	for (size_t i = 0; i < choice->count; i++) {
 		uint64_t number = choice->items[i];
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/label_targets.h"
 #include "decode/machine_parts.h"
@@ -190,30 +191,17 @@ static const struct symbol *whole(struct reader *reader, const struct symbol *pa
 	return part;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct tracepoint_site *left = a, *right = b;
-
-	return (left->ip > right->ip) - (left->ip < right->ip);
-}
+SORT_BY(compare, struct tracepoint_site, ip)
 
 /* Which of two labels leads to a call. */
-static int compare_labels(const void *a, const void *b)
-{
-	const struct tracepoint_site *left = a, *right = b;
-
-	if (left->call != right->call)
-		return left->call < right->call ? -1 : 1;
-	return left->unlikely - right->unlikely;
-}
+SORT_BY_TWO(compare_labels, struct tracepoint_site, call, unlikely)
 
 /* Of the labels that may lead to the same call, the likeliest do. */
 static void choose(struct tracepoint_table *table)
 {
 	size_t first = 0;
 
-	if (table->count)
-		qsort(table->items, table->count, sizeof(*table->items), compare_labels);
+	sort_vec(table, compare_labels);
 	for (size_t i = 0; i < table->count; i++) {
 		struct tracepoint_site *site = &table->items[i];
 
@@ -229,8 +217,7 @@ static void sort(struct tracepoint_table *table)
 {
 	size_t count = 0;
 
-	if (table->count)
-		qsort(table->items, table->count, sizeof(*table->items), compare);
+	sort_vec(table, compare);
 	for (size_t i = 0; i < table->count; i++)
 		if (!count || table->items[i].ip != table->items[count - 1].ip)
 			table->items[count++] = table->items[i];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/base/search.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/replaced_module.h"
 
@@ -19,8 +20,7 @@ static int compare(const struct visited_code *a, const struct visited_code *b)
 	const struct replaced_module left = { a->machine, a->module, 0 };
 	const struct replaced_module right = { b->machine, b->module, 0 };
 
-	return a->later ? (a->later > b->later) - (a->later < b->later)
-			: replaced_module_compare(&left, &right);
+	return a->later ? sort_order(a->later, b->later) : replaced_module_compare(&left, &right);
 }
 
 /* Where it is or belongs in `sorted`. */

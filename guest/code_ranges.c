@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/modules.h"
 #include "decode/symbols.h"
@@ -21,12 +22,7 @@ int code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end)
 	return vec_push(ranges, range) ? 0 : -PTVM_NO_MEMORY;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct code_range *left = a, *right = b;
-
-	return (left->start > right->start) - (left->start < right->start);
-}
+SORT_BY(compare, struct code_range, start)
 
 void code_ranges_join(struct code_ranges *ranges)
 {
@@ -34,7 +30,7 @@ void code_ranges_join(struct code_ranges *ranges)
 
 	if (!ranges->count)
 		return;
-	qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare);
+	sort_vec(ranges, compare);
 	for (next = kept + 1; next < ranges->items + ranges->count; next++) {
 		if (next->start > kept->end && next->start - kept->end > NEAR)
 			*++kept = *next;

@@ -7,6 +7,7 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/monotonic.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/modules.h"
 #include "guest/channel.h"
@@ -22,12 +23,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-static int compare_sections(const void *a, const void *b)
-{
-	const struct guest_section *left = a, *right = b;
-
-	return (left->address > right->address) - (left->address < right->address);
-}
+SORT_BY(compare_sections, struct guest_section, address)
 
 bool guest_modules_is_name(const char *text, size_t size)
 {
@@ -55,7 +51,7 @@ int guest_modules_name(const struct modules *modules, struct guest_modules *ret)
 		ret->items[ret->count++] =
 			(struct guest_module){ .name = copy, .start = modules->items[i].start };
 	}
-	qsort(ret->items, ret->count, sizeof(*ret->items), compare);
+	sort_vec(ret, compare);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include "decode/base/arena.h"
 #include "decode/base/cleanup.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/text_file.h"
 
@@ -110,7 +111,7 @@ int kallsyms_changes_write(const char *before, const char *after, const char *pa
 	if (r)
 		return r;
 	if (old.count) {
-		qsort(old.items, old.count, sizeof(*old.items), compare);
+		sort_vec(&old, compare);
 		drop_known(&new, &old);
 	}
 	return new.count ? write_lines(&new, path, error) : 0;
