@@ -3,14 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/base/cleanup.h"
 #include "decode/base/search.h"
-#include "decode/base/sort.h"
 #include "decode/base/spool.h"
 #include "decode/base/vec.h"
 #include "decode/perf_event.h"
 #include "decode/perf_record.h"
 #include "decode/perf_sample.h"
+#include "decode/thread_table.h"
 
 /* The switches of one CPU. */
 struct cpu_switches {
@@ -18,34 +17,13 @@ struct cpu_switches {
 	size_t count, room;
 };
 
-/* From record number `order` on, a thread has this name. */
-struct thread_name {
-	size_t order; /* in data->records, hence also the order of time */
-	uint64_t time;
-	const char *name; /* NULL until a fork's is found */
-	int32_t tid, parent_tid;
-};
-
-struct thread_process {
-	size_t order;
-	int32_t tid, pid;
-};
-
 struct sideband {
 	struct {
 		struct cpu_switches *items;
 		size_t count, room;
 	} cpus; /* by CPU number */
-	struct {
-		struct thread_name *items;
-		size_t count, room;
-	} names; /* by tid, order */
-	struct {
-		struct thread_process *items;
-		size_t count, room;
-		size_t limit; /* count from which on there may be many that do not matter */
-	} processes;          /* by tid, the last of each */
-	struct arena arena;
+	struct thread_table threads;
+	struct arena arena; /* names that are not in the recording as they are */
 };
 
 /* Far more than any machine has; a number beyond is damage. */
@@ -79,48 +57,6 @@ static int add_switch(struct sideband *sideband, int32_t cpu, struct switch_entr
 	if (!(switches->count % OFTEN))
 		spool_vec_rest(switches);
 	return spool_push(switches, entry) ? 0 : -PTVM_NO_MEMORY;
-}
-
-static int add_name(struct sideband *sideband, struct thread_name name)
-{
-	return vec_push(&sideband->names, name) ? 0 : -PTVM_NO_MEMORY;
-}
-
-SORT_BY_TWO(compare_processes, struct thread_process, tid, order)
-
-/* Every switch tells the process of a thread again: sort, and keep the last of each thread. */
-static void settle_processes(struct sideband *sideband)
-{
-	enum { MORE = 4096 };
-	struct thread_process *items = sideband->processes.items;
-	size_t count = sideband->processes.count, left = 0;
-
-	if (count)
-		qsort(items, count, sizeof(*items), compare_processes);
-	for (size_t i = 0; i < count; i++)
-		if (i + 1 == count || items[i + 1].tid != items[i].tid)
-			items[left++] = items[i];
-	sideband->processes.count = left;
-	sideband->processes.limit = 2 * left + MORE;
-}
-
-static int add_process(struct sideband *sideband, size_t order, int32_t pid, int32_t tid)
-{
-	const struct thread_process *last = sideband->processes.items;
-
-	if (tid <= 0 || pid <= 0)
-		return 0;
-	if (sideband->processes.count > sideband->processes.limit)
-		settle_processes(sideband);
-	if (sideband->processes.count) {
-		last += sideband->processes.count - 1;
-		if (last->tid == tid && last->pid == pid)
-			return 0;
-	}
-	return vec_push(&sideband->processes,
-			(struct thread_process){ .order = order, .tid = tid, .pid = pid })
-		       ? 0
-		       : -PTVM_NO_MEMORY;
 }
 
 /* The record of a thread that leaves names the one that follows. That of a thread that comes in
@@ -180,9 +116,9 @@ static int read_sched_switch(const struct perf_data *data, struct sideband *side
 /* A thread of process `pid`, and its name. */
 static int add_thread(struct sideband *sideband, int32_t pid, struct thread_name thread)
 {
-	int r = add_process(sideband, thread.order, pid, thread.tid);
+	int r = thread_table_add_process(&sideband->threads, thread.order, pid, thread.tid);
 
-	return r < 0 ? r : add_name(sideband, thread);
+	return r < 0 ? r : thread_table_add_name(&sideband->threads, thread);
 }
 
 static int read_comm(struct sideband *sideband, const struct perf_record *record, size_t order)
@@ -192,11 +128,7 @@ static int read_comm(struct sideband *sideband, const struct perf_record *record
 	if (perf_comm_read(record, &comm) < 0)
 		return 0;
 	return add_thread(sideband, comm.pid,
-			  (struct thread_name){ .order = order,
-						.time = record->time,
-						.name = comm.name,
-						.tid = comm.tid,
-						.parent_tid = -1 });
+			  (struct thread_name){ order, record->time, comm.name, .tid = comm.tid });
 }
 
 static int read_fork(struct sideband *sideband, const struct perf_record *record, size_t order)
@@ -205,11 +137,9 @@ static int read_fork(struct sideband *sideband, const struct perf_record *record
 
 	if (perf_task_read(record, &task) < 0)
 		return 0;
-	return add_thread(sideband, task.pid,
-			  (struct thread_name){ .order = order,
-						.time = record->time,
-						.tid = task.tid,
-						.parent_tid = task.parent_tid });
+	return add_thread(
+		sideband, task.pid,
+		(struct thread_name){ order, record->time, NULL, task.tid, task.parent_tid });
 }
 
 /* Names that the recorder gave threads before anything else, if it gave any. */
@@ -220,15 +150,12 @@ static int read_thread_map(struct sideband *sideband, const struct perf_record *
 	int32_t tid;
 
 	for (uint64_t i = 0; !perf_thread_map_entry(record, i, &tid, name); i++) {
-		char *copy;
+		struct thread_name entry = { .order = order, .tid = tid };
 
 		if (!*name || tid <= 0)
 			continue;
-		copy = arena_strndup(&sideband->arena, name, strlen(name));
-		if (!copy || add_name(sideband, (struct thread_name){ .order = order,
-								      .name = copy,
-								      .tid = tid,
-								      .parent_tid = -1 }) < 0)
+		entry.name = arena_strndup(&sideband->arena, name, strlen(name));
+		if (!entry.name || thread_table_add_name(&sideband->threads, entry))
 			return -PTVM_NO_MEMORY;
 	}
 	return 0;
@@ -237,7 +164,7 @@ static int read_thread_map(struct sideband *sideband, const struct perf_record *
 static int read_record(const struct perf_data *data, struct sideband *sideband, size_t order)
 {
 	const struct perf_record *record = &data->records.items[order];
-	int r = add_process(sideband, order, record->pid, record->tid);
+	int r = thread_table_add_process(&sideband->threads, order, record->pid, record->tid);
 
 	if (r < 0)
 		return r;
@@ -251,45 +178,6 @@ static int read_record(const struct perf_data *data, struct sideband *sideband, 
 	case PERF_THREAD_MAP: return read_thread_map(sideband, record, order);
 	default: return 0;
 	}
-}
-
-SORT_BY_TWO(compare_names, struct thread_name, tid, order)
-
-static int compare_forks(const void *a, const void *b)
-{
-	const struct thread_name *x = *(struct thread_name *const *)a;
-	const struct thread_name *y = *(struct thread_name *const *)b;
-
-	return sort_order(x->order, y->order);
-}
-
-/* The last name of `tid` before record `order`; NULL none. */
-static const char *name_before(const struct sideband *sideband, int32_t tid, size_t order)
-{
-	const struct thread_name *names = sideband->names.items;
-	const size_t next = search_sorted(sideband->names.count, i,
-					  names[i].tid < tid ||
-						  (names[i].tid == tid && names[i].order < order));
-
-	return next && names[next - 1].tid == tid ? names[next - 1].name : NULL;
-}
-
-/* A new thread is called as its parent, whose own name may come from a fork before. */
-static int name_forks(struct sideband *sideband)
-{
-	_cleanup_free_ struct thread_name **forks =
-		calloc(sideband->names.count + 1, sizeof(*forks));
-	size_t count = 0;
-
-	if (!forks)
-		return -PTVM_NO_MEMORY;
-	for (size_t i = 0; i < sideband->names.count; i++)
-		if (!sideband->names.items[i].name)
-			forks[count++] = &sideband->names.items[i];
-	qsort(forks, count, sizeof(struct thread_name *), compare_forks);
-	for (size_t i = 0; i < count; i++)
-		forks[i]->name = name_before(sideband, forks[i]->parent_tid, forks[i]->order);
-	return 0;
 }
 
 /* Samples of sched_switch do not say the process. */
@@ -322,12 +210,11 @@ static int build(const struct perf_data *data, struct sideband *sideband)
 		if (!record->machine_pid)
 			r = read_record(data, sideband, i);
 	}
-	if (r < 0)
-		return r;
-	sort_vec(&sideband->names, compare_names);
-	settle_processes(sideband);
-	complete_switches(sideband);
-	return name_forks(sideband);
+	if (!r)
+		r = thread_table_settle(&sideband->threads);
+	if (!r)
+		complete_switches(sideband);
+	return r;
 }
 
 int sideband_build(const struct perf_data *data, struct sideband **ret)
@@ -359,8 +246,7 @@ void sideband_free(struct sideband *sideband)
 	for (size_t i = 0; i < sideband->cpus.count; i++)
 		spool_vec_free(&sideband->cpus.items[i]);
 	vec_free(&sideband->cpus);
-	vec_free(&sideband->names);
-	vec_free(&sideband->processes);
+	thread_table_free(&sideband->threads);
 	arena_free(&sideband->arena);
 	free(sideband);
 }
@@ -375,44 +261,19 @@ const struct switch_entry *sideband_switches(const struct sideband *sideband, in
 	return sideband->cpus.items[cpu].items;
 }
 
-/* The first name behind those that a thread has had by a time. */
-static size_t names_until(const struct sideband *sideband, int32_t tid, uint64_t time_ns)
-{
-	const struct thread_name *names = sideband->names.items;
-
-	return search_sorted(sideband->names.count, i,
-			     names[i].tid < tid ||
-				     (names[i].tid == tid && names[i].time <= time_ns));
-}
-
 const char *sideband_comm(const struct sideband *sideband, int32_t tid, uint64_t time_ns)
 {
-	size_t next = names_until(sideband, tid, time_ns);
-
-	if (!tid)
-		return "swapper";
-	if (!next || sideband->names.items[next - 1].tid != tid)
-		return NULL;
-	return sideband->names.items[next - 1].name;
+	return thread_table_name(&sideband->threads, tid, time_ns);
 }
 
 uint64_t sideband_comm_until(const struct sideband *sideband, int32_t tid, uint64_t time_ns)
 {
-	size_t next = names_until(sideband, tid, time_ns);
-
-	if (next == sideband->names.count || sideband->names.items[next].tid != tid)
-		return UINT64_MAX;
-	return sideband->names.items[next].time;
+	return thread_table_name_until(&sideband->threads, tid, time_ns);
 }
 
 int32_t sideband_pid_of(const struct sideband *sideband, int32_t tid)
 {
-	size_t low = search_sorted(sideband->processes.count, i,
-				   sideband->processes.items[i].tid <= tid);
-
-	if (!low || sideband->processes.items[low - 1].tid != tid)
-		return tid ? -1 : 0;
-	return sideband->processes.items[low - 1].pid;
+	return thread_table_pid(&sideband->threads, tid);
 }
 
 size_t switches_settled(const struct switch_entry *switches, size_t count, uint64_t time_ns)
