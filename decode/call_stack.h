@@ -1,5 +1,5 @@
 /* The calls that each thread is in, for indented output and call chains. Unlike the return stack of
- * the decoder (pt_flow.h) they are kept for each thread, host and guest apart, and calls from
+ * the decoder (return_stack.h) they are kept for each thread, host and guest apart, and calls from
  * before the trace are missing. */
 #pragma once
 

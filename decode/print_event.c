@@ -132,11 +132,11 @@ static int event_words(const struct printer *printer, char *line, size_t size, u
 	}
 }
 
-static void add_name(struct printer *printer, const char *name)
+static void add_name(struct printer *printer, const char *name, bool has_period)
 {
 	const struct print_config *config = printer->config;
 
-	if (config->event_period)
+	if (has_period)
 		text_puts(&printer->out, "         1 ");
 	if (!(config->fields & FIELD_EVENT))
 		return;
@@ -155,7 +155,7 @@ static void print_words(struct printer *printer, const char *name, const char *w
 		return;
 	space = print_space(printer, ip);
 	print_add_event_prefix(printer);
-	add_name(printer, name);
+	add_name(printer, name, printer->config->event_period);
 	if (fields & FIELD_FLAGS)
 		sample_flags_text(&printer->out, 0);
 	if (fields & FIELD_SYNTH)
@@ -209,12 +209,7 @@ void print_transaction(struct printer *printer)
 		return;
 	space = print_space(printer, printer->ip);
 	print_add_event_prefix(printer);
-	if (config->fields & FIELD_PERIOD)
-		text_puts(&printer->out, "         1 ");
-	if (config->fields & FIELD_EVENT) {
-		text_right(&printer->out, "transactions", config->name_width);
-		text_puts(&printer->out, ": ");
-	}
+	add_name(printer, "transactions", config->fields & FIELD_PERIOD);
 	if (config->fields & FIELD_FLAGS)
 		sample_flags_text(&printer->out, printer->is_aborting
 							 ? SAMPLE_BRANCH | SAMPLE_TX_ABORT

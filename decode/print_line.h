@@ -2,9 +2,17 @@
 #pragma once
 
 #include "decode/printer.h"
+#include "decode/sample_flags.h"
 
 /** The flags (enum sample_flag) that every instruction has in a context. */
 uint32_t print_context_flags(const struct printer *printer, const struct pt_context *context);
+
+/** The flags of an instruction in a context. */
+static inline uint32_t print_insn_flags(const struct printer *printer, const struct insn *insn,
+					const struct pt_context *context)
+{
+	return sample_flags_of(insn->class) | print_context_flags(printer, context);
+}
 
 /** The flag of a branch that changed the interrupt flag since `branch_context`; 0: it did not. */
 uint32_t print_toggle_flag(const struct printer *printer);

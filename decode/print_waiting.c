@@ -2,14 +2,12 @@
 
 #include "decode/print_branch.h"
 #include "decode/print_line.h"
-#include "decode/sample_flags.h"
 
 /* A branch to where its instruction says. */
 static void print_known_branch(struct printer *printer, struct block *block, unsigned index)
 {
 	const struct insn *insn = &block->insns[index];
-	uint32_t flags =
-		sample_flags_of(insn->class) | print_context_flags(printer, &printer->context);
+	uint32_t flags = print_insn_flags(printer, insn, &printer->context);
 
 	if (index + 1 < block->count) {
 		print_branch_within(printer, block, index, flags);
@@ -57,8 +55,7 @@ void print_waiting_finish(struct printer *printer, uint64_t ip, uint32_t more_fl
 	if (!waiting.block)
 		return;
 	insn = &waiting.block->insns[waiting.index];
-	flags = sample_flags_of(insn->class) |
-		print_context_flags(printer, &printer->branch_context) |
+	flags = print_insn_flags(printer, insn, &printer->branch_context) |
 		print_toggle_flag(printer) | more_flags;
 	print_waiting_insn(printer, flags, ip);
 	printer->waiting.block = NULL;
@@ -78,8 +75,7 @@ void print_waiting_end(struct printer *printer)
 {
 	struct waiting_branch *waiting = &printer->waiting;
 	const struct insn *insn = &waiting->block->insns[waiting->index];
-	uint32_t flags = sample_flags_of(insn->class) |
-			 print_context_flags(printer, &printer->branch_context);
+	uint32_t flags = print_insn_flags(printer, insn, &printer->branch_context);
 
 	print_waiting_insn(printer, flags, insn->target);
 	printer->ipc.in_line = waiting->has_ipc;

@@ -151,9 +151,7 @@ static void pass_condition(struct printer *printer, struct block *block, unsigne
 	printer->ipc.in_line = has_ipc;
 	if (period)
 		print_insn(printer, block, index, period,
-			   sample_flags_of(INSN_JCC) |
-				   print_context_flags(printer, &printer->context),
-			   0);
+			   print_insn_flags(printer, &block->insns[index], &printer->context), 0);
 	printer->ipc.in_line = false;
 }
 
@@ -163,11 +161,6 @@ static bool has_prepared_branches(const struct printer *printer)
 	return printer->has_plain_branches && !printer->skip &&
 	       (!(printer->config->fields & FIELD_FLAGS) ||
 		!print_context_flags(printer, &printer->context));
-}
-
-static uint32_t flags_of(const struct printer *printer, const struct insn *insn)
-{
-	return sample_flags_of(insn->class) | print_context_flags(printer, &printer->context);
 }
 
 /* All but the last of the instructions that ran: branches among them are direct and known. */
@@ -185,7 +178,9 @@ static void take_known(struct printer *printer, struct block *block, unsigned co
 				continue;
 			take_insns(printer, block, from, i + 1);
 			printer->ipc.in_line = has_approximate_ipc(printer->config);
-			print_branch_within(printer, block, i, flags_of(printer, &block->insns[i]));
+			print_branch_within(
+				printer, block, i,
+				print_insn_flags(printer, &block->insns[i], &printer->context));
 			printer->ipc.in_line = false;
 			from = i + 1;
 		}
@@ -335,7 +330,6 @@ static void take_time(struct printer *printer, const struct flow_item *item)
 /* What changes with the context and is an event of its own. */
 static void tell_changes(struct printer *printer, const struct pt_context *before, bool by_branch)
 {
-
 	if (before->in_tx != printer->context.in_tx)
 		print_transaction(printer);
 	if (before->if_clear != printer->context.if_clear && printer->config->pt->have_event_trace)
