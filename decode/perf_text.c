@@ -209,10 +209,7 @@ static void print_unhandled(const struct perf_record *record, FILE *out)
 	(void)fputs(": unhandled!", out);
 }
 
-static void print_nothing(const struct perf_record *record, FILE *out)
-{
-}
-
+/* Those without a function have nothing behind their names. */
 static const struct {
 	const char *name;
 	void (*print)(const struct perf_record *record, FILE *out);
@@ -221,11 +218,11 @@ static const struct {
 	[PERF_LOST] = { "LOST", print_lost },
 	[PERF_COMM] = { "COMM", print_comm },
 	[PERF_EXIT] = { "EXIT", print_task },
-	[PERF_THROTTLE] = { "THROTTLE", print_nothing },
-	[PERF_UNTHROTTLE] = { "UNTHROTTLE", print_nothing },
+	[PERF_THROTTLE] = { "THROTTLE" },
+	[PERF_UNTHROTTLE] = { "UNTHROTTLE" },
 	[PERF_FORK] = { "FORK", print_task },
-	[PERF_READ] = { "READ", print_nothing },
-	[PERF_SAMPLE] = { "SAMPLE", print_nothing },
+	[PERF_READ] = { "READ" },
+	[PERF_SAMPLE] = { "SAMPLE" },
 	[PERF_MMAP2] = { "MMAP2", print_mmap },
 	[PERF_AUX] = { "AUX", print_aux },
 	[PERF_ITRACE_START] = { "ITRACE_START", print_itrace_start },
@@ -236,13 +233,13 @@ static const struct {
 	[PERF_KSYMBOL] = { "KSYMBOL", print_ksymbol },
 	[PERF_BPF_EVENT] = { "BPF_EVENT", print_bpf_event },
 	[PERF_CGROUP] = { "CGROUP", print_cgroup },
-	[PERF_TEXT_POKE] = { "TEXT_POKE", print_nothing },
+	[PERF_TEXT_POKE] = { "TEXT_POKE" },
 	[PERF_AUX_OUTPUT_HW_ID] = { "AUX_OUTPUT_HW_ID", print_hw_id },
-	[PERF_HEADER_ATTR] = { "ATTR", print_nothing },
-	[PERF_HEADER_EVENT_TYPE] = { "EVENT_TYPE", print_nothing },
-	[PERF_TRACING_DATA] = { "TRACING_DATA", print_nothing },
-	[PERF_HEADER_BUILD_ID] = { "BUILD_ID", print_nothing },
-	[PERF_FINISHED_ROUND] = { "FINISHED_ROUND", print_nothing },
+	[PERF_HEADER_ATTR] = { "ATTR" },
+	[PERF_HEADER_EVENT_TYPE] = { "EVENT_TYPE" },
+	[PERF_TRACING_DATA] = { "TRACING_DATA" },
+	[PERF_HEADER_BUILD_ID] = { "BUILD_ID" },
+	[PERF_FINISHED_ROUND] = { "FINISHED_ROUND" },
 	[PERF_ID_INDEX] = { "ID_INDEX", perf_synth_text },
 	[PERF_AUXTRACE_INFO] = { "AUXTRACE_INFO", perf_synth_text },
 	[PERF_AUXTRACE] = { "AUXTRACE", perf_synth_text },
@@ -254,10 +251,10 @@ static const struct {
 	[PERF_STAT_ROUND] = { "STAT_ROUND", print_unhandled },
 	[PERF_EVENT_UPDATE] = { "EVENT_UPDATE", perf_synth_text },
 	[PERF_TIME_CONV] = { "TIME_CONV", perf_synth_text },
-	[PERF_HEADER_FEATURE] = { "FEATURE", print_nothing },
-	[PERF_COMPRESSED] = { "COMPRESSED", print_nothing },
+	[PERF_HEADER_FEATURE] = { "FEATURE" },
+	[PERF_COMPRESSED] = { "COMPRESSED" },
 	[PERF_FINISHED_INIT] = { "FINISHED_INIT", print_unhandled },
-	[PERF_COMPRESSED2] = { "COMPRESSED2", print_nothing },
+	[PERF_COMPRESSED2] = { "COMPRESSED2" },
 };
 
 const char *perf_text_name(uint32_t type)
