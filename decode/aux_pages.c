@@ -84,6 +84,22 @@ void aux_pages_prefetch(const struct bytes *mapping, uint64_t offset, uint64_t s
 		(void)madvise((void *)from, (uintptr_t)part.data + part.size - from, MADV_WILLNEED);
 }
 
+void aux_pages_prefetch_trace(const struct bytes *mapping, const struct aux_queue *queue,
+			      uint64_t from, uint64_t to)
+{
+	const struct aux_span *span = pt_span_at(queue, from);
+	const struct aux_span *end = queue->spans + queue->count;
+
+	for (; mapping->size && span && span < end && span->position < to; span++) {
+		uint64_t skip = from > span->position ? from - span->position : 0;
+		uint64_t size = to - span->position < span->size ? to - span->position : span->size;
+
+		if (skip < size && is_in(mapping, span->data))
+			aux_pages_prefetch(mapping, (uint64_t)(span->data - mapping->data) + skip,
+					   size - skip);
+	}
+}
+
 /* Where the trail is in the mapping, and NULL where it is elsewhere or goes back. */
 static const uint8_t *place_on(struct page_trail *trail, const uint8_t *p)
 {

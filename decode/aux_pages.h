@@ -34,6 +34,10 @@ void aux_pages_expect(const struct bytes *mapping, enum page_habit habit);
 /** Let the kernel begin to read a part of the mapping, as far as it has it. */
 void aux_pages_prefetch(const struct bytes *mapping, uint64_t offset, uint64_t size);
 
+/** As aux_pages_prefetch() for the trace of a queue from one position of the stream to another. */
+void aux_pages_prefetch_trace(const struct bytes *mapping, const struct aux_queue *queue,
+			      uint64_t from, uint64_t to);
+
 /** Where a reader is who goes through a file from start to end, and seldom goes back. */
 struct page_trail {
 	const struct bytes *mapping;

@@ -64,6 +64,19 @@ static int read_part(const struct trace_sources *sources, const struct sample_pa
 	return is_added ? 0 : -PTVM_NO_MEMORY;
 }
 
+/* Parts are far from each other: let the kernel read all of them at once, and little around them.
+ */
+static void prefetch_parts(const struct trace_sources *sources, const struct sample_part *parts,
+			   size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t from = parts[i].number * SAMPLE_BYTES;
+
+		aux_pages_prefetch_trace(&sources->mapping, sources->items[parts[i].queue].queue,
+					 from, from + 2 * SAMPLE_BYTES);
+	}
+}
+
 static int read_parts(const struct trace_sources *sources, size_t most, struct sample_segments *ret)
 {
 	static const struct sample_times all_times = { 0, UINT64_MAX };
@@ -72,8 +85,11 @@ static int read_parts(const struct trace_sources *sources, size_t most, struct s
 	size_t count = parts ? trace_sample_choose(&sample, &all_times, most, parts) : 0;
 	int r = parts ? 0 : -PTVM_NO_MEMORY;
 
+	aux_pages_expect(&sources->mapping, PAGES_SCATTERED);
+	prefetch_parts(sources, parts, count);
 	for (size_t i = 0; i < count && !r; i++)
 		r = read_part(sources, &parts[i], ret);
+	aux_pages_expect(&sources->mapping, PAGES_NEARBY);
 	free(parts);
 	return r;
 }

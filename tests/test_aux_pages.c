@@ -100,6 +100,25 @@ static void behind_a_span_go_the_pages_around_its_end(void **state)
 	(void)munmap((void *)file.data, file.size);
 }
 
+static void a_stretch_that_is_read_ahead_need_not_be_there(void **state)
+{
+	struct bytes file = map_file(), none = { NULL, 0 };
+	struct aux_span spans[] = {
+		{ .data = file.data, .size = BLOCK, .position = 0 },
+		{ .data = (const uint8_t *)spans, .size = BLOCK, .position = BLOCK },
+		{ .data = file.data + SIZE - BLOCK, .size = BLOCK, .position = 2 * BLOCK },
+	};
+	struct aux_queue queue = { .spans = spans, .count = 3, .size = (uint64_t)3 * BLOCK };
+
+	aux_pages_prefetch_trace(&file, &queue, BLOCK / 2, 3 * BLOCK);
+	aux_pages_prefetch_trace(&file, &queue, 2 * BLOCK, UINT64_MAX);
+	aux_pages_prefetch_trace(&file, &queue, 3 * BLOCK, 4 * BLOCK);
+	aux_pages_prefetch_trace(&none, &queue, 0, BLOCK);
+	assert_int_equal(file.data[0], 2);
+	assert_int_equal(file.data[SIZE - 1], 2);
+	(void)munmap((void *)file.data, file.size);
+}
+
 static void a_walk_keeps_no_more_than_a_megabyte_behind_it(void **state)
 {
 	struct bytes file = map_file();
@@ -182,6 +201,7 @@ int main(void)
 		cmocka_unit_test(memory_outside_of_the_mapping_is_left_alone),
 		cmocka_unit_test(a_stretch_of_a_queue_is_in_several_spans),
 		cmocka_unit_test(behind_a_span_go_the_pages_around_its_end),
+		cmocka_unit_test(a_stretch_that_is_read_ahead_need_not_be_there),
 		cmocka_unit_test(a_walk_keeps_no_more_than_a_megabyte_behind_it),
 		cmocka_unit_test(a_trail_leaves_nothing_far_behind),
 		cmocka_unit_test(a_trail_that_leaps_gives_back_when_much_was_read),
