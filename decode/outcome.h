@@ -17,3 +17,7 @@ struct outcome {
 	uint32_t patch_count;
 	struct flow_patch patches[]; /* in force */
 };
+
+/** Add an outcome to a list, whose first one then counts for all. It is freed if others have all
+ * its patches, so that a list does not grow with the number of segments. */
+void outcome_list_add(struct outcome **list, struct outcome *outcome);

@@ -113,8 +113,7 @@ static void settle(struct team *team, struct chunk *last, struct outcome *outcom
 		add_up(team, outcome);
 		return;
 	}
-	outcome->next = last->outcomes;
-	last->outcomes = outcome;
+	outcome_list_add(&last->outcomes, outcome);
 }
 
 static struct job *first_waiting(const struct lane *lane)
