@@ -7,6 +7,7 @@
 #include "decode/aux_pages.h"
 #include "decode/base/cleanup.h"
 #include "decode/base/error.h"
+#include "decode/base/monotonic.h"
 #include "decode/pt_offset_learn.h"
 #include "decode/trace_index.h"
 
@@ -198,6 +199,7 @@ static void write_lines(struct team *team)
 		return;
 	team->writing = true;
 	while (can_write(team)) {
+		trace_progress_clear(&team->progress);
 		pthread_mutex_unlock(&team->lock);
 		team->written = timeline_write(timeline, team->error);
 		pthread_mutex_lock(&team->lock);
@@ -302,6 +304,9 @@ static void release_trace(struct team *team, struct lane *lane)
 		return;
 	lane->held = to;
 	team->released += to - from;
+	if (trace_progress_add(&team->progress, to - from, monotonic_ms()) && !team->writing &&
+	    !team->timeline.written)
+		trace_progress_show(&team->progress);
 	rests = team->released >= TRACE_BYTES;
 	if (rests)
 		team->released = 0;
@@ -437,6 +442,7 @@ int team_run(struct team *team, struct ptvm_error *error)
 	while (count)
 		pthread_join(threads[--count], NULL);
 	pthread_mutex_lock(&team->lock);
+	trace_progress_clear(&team->progress);
 	write_lines(team); /* without lanes there may be records */
 	pthread_mutex_unlock(&team->lock);
 	if (team->out_of_memory)
@@ -494,6 +500,7 @@ static int init_lanes(struct team *team, const struct aux_queue *queues, size_t 
 		init_walk(team, &lane->walk, queues, i, offsets);
 		printer_init(&lane->printer, print, &queues[i], &lane->where);
 		rank_heap_add(&team->ranks, &lane->ranked);
+		team->progress.total += queues[i].size;
 		team->timeline.lane_count = ++team->lane_count;
 	}
 	return 0;
@@ -547,6 +554,7 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 	team->gaps_only = is_about_gaps(&print->itrace);
 	team->in_order = needs_order(print);
 	team->threads = thread_count(team, output->threads);
+	trace_progress_init(&team->progress, monotonic_ms());
 	pthread_mutex_init(&team->lock, NULL);
 	pthread_cond_init(&team->work, NULL);
 	team->lanes = calloc(room, sizeof(*team->lanes));

@@ -15,6 +15,7 @@
 #include "decode/replaced_module.h"
 #include "decode/timed_walk.h"
 #include "decode/timeline.h"
+#include "decode/trace_progress.h"
 
 enum { TEAM_THREADS_MAX = 64 };
 
@@ -62,6 +63,7 @@ struct team {
 	uint32_t batch_room; /* items of a job's batches */
 	/* of segments that are done */
 	uint64_t gaps[GAP_KINDS], insns, corrections, translated;
+	struct trace_progress progress;
 	struct label_list labels;
 	struct patch_inference inference;
 	struct module_doubts doubts;
