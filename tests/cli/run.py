@@ -103,6 +103,27 @@ def test_what_the_documents_show_is_printed():
         equal([line for line in shown if line not in printed], [])
 
 
+def test_commands_of_the_howto_print_what_it_says():
+    """On the sample recording; a command may go on in the next line, and a line that it prints may follow."""
+    lines = iter((PROJECT / "docs/howto-trace-a-guest.md").read_text().splitlines())
+    ran, printed = 0, []
+    for line in lines:
+        if line.startswith("    $ ") or not line.startswith("    "):
+            printed = []
+        if line.startswith("    $ ptvm script"):
+            command = line[6:].replace("ptvm script", '"$0" script -i "$1"')
+            while command.endswith("|"):
+                command += next(lines)
+            run = subprocess.run(["bash", "-c", command, PTVM, RECORDING], capture_output=True, text=True, timeout=120,
+                                 check=False)
+            equal((command, run.returncode, run.stderr), (command, 0, ""))
+            printed = run.stdout.splitlines()
+            ran += 1
+        elif printed:
+            assert line[4:] in printed, line
+    assert ran >= 9, ran
+
+
 def test_a_file_that_is_cut_short_while_it_is_read_is_told():
     for name, pages in (("data", 2), ("kcore_dir/kcore", 2), ("kcore_dir__106/kcore", 1)):
         with tempfile.TemporaryDirectory() as folder:
