@@ -19,13 +19,14 @@ struct channel_mount {
 	struct channel channel;
 	int root, file;
 	size_t most; /* asked for at once of the file */
+	char directory[];
 };
 
-static int fail(const char *path, struct ptvm_error *error)
+static int fail(const char *directory, const char *path, struct ptvm_error *error)
 {
 	if (errno != ENOENT && errno != ENOTDIR)
-		return ptvm_fail_errno(error, "%s", path);
-	return ptvm_fail(error, PTVM_NOT_FOUND, "%s: %s", path, strerror(errno));
+		return ptvm_fail_errno(error, "%s%s", directory, path);
+	return ptvm_fail(error, PTVM_NOT_FOUND, "%s%s: %s", directory, path, strerror(errno));
 }
 
 /* Open `name` below `at`, and close `at` unless it is the root. */
@@ -63,9 +64,10 @@ static int mount_open(struct channel *channel, const char *path, struct ptvm_err
 	_cleanup_close_ int fd = walk(mount->root, path, O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 || fstat(fd, &status))
-		return fail(path, error);
+		return fail(mount->directory, path, error);
 	if (!S_ISREG(status.st_mode))
-		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: not a regular file", path);
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s%s: not a regular file",
+				 mount->directory, path);
 	mount->most = status.st_size ? CHANNEL_READ_BYTES : TEXT_READ_BYTES;
 	mount->file = take_fd(&fd);
 	return 0;
@@ -83,7 +85,7 @@ static int mount_read(struct channel *channel, uint64_t offset, void *data, size
 	do {
 		n = pread(mount->file, data, size, (off_t)offset);
 	} while (n < 0 && errno == EINTR);
-	return n < 0 ? ptvm_fail_errno(error, "%s", channel->path) : (int)n;
+	return n < 0 ? ptvm_fail_errno(error, "%s%s", mount->directory, channel->path) : (int)n;
 }
 
 static int mount_list(struct channel *channel, const char *path, char *names, size_t size)
@@ -133,12 +135,15 @@ static const struct channel_way mount_way = {
 
 int channel_mount_new(const char *directory, struct channel **ret, struct ptvm_error *error)
 {
+	size_t length = strlen(directory);
 	struct channel_mount *mount;
 	int root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (root < 0)
-		return fail(directory, error);
-	mount = malloc(sizeof(*mount));
+		return fail(directory, "", error);
+	while (length && directory[length - 1] == '/')
+		length--; /* paths begin with one */
+	mount = malloc(sizeof(*mount) + length + 1);
 	if (!mount) {
 		(void)close(root);
 		return -PTVM_NO_MEMORY;
@@ -146,6 +151,8 @@ int channel_mount_new(const char *directory, struct channel **ret, struct ptvm_e
 	channel_init(&mount->channel, &mount_way);
 	mount->root = root;
 	mount->file = -1;
+	memcpy(mount->directory, directory, length);
+	mount->directory[length] = '\0';
 	*ret = &mount->channel;
 	return 0;
 }

@@ -144,6 +144,26 @@ static void beyond_its_end_a_file_has_nothing(void **state)
 	assert_int_equal(channel_read(channel, UINT64_MAX - 100, text, sizeof(text), NULL), 0);
 }
 
+static void what_is_missing_or_no_file_is_named_by_its_place_here(void **state)
+{
+	struct ptvm_error error = { 0 };
+	char expected[PATH_MAX];
+
+	assert_int_equal(channel_open(channel, "/proc/none", &error), -PTVM_NOT_FOUND);
+	(void)snprintf(expected, sizeof(expected), "%s/proc/none: No such file or directory",
+		       tree.path);
+	assert_string_equal(error.message, expected);
+	error = (struct ptvm_error){ 0 };
+	assert_int_equal(channel_open(channel, "/proc", &error), -PTVM_BAD_INPUT);
+	(void)snprintf(expected, sizeof(expected), "%s/proc: not a regular file", tree.path);
+	assert_string_equal(error.message, expected);
+	channel_free(channel);
+	error = (struct ptvm_error){ 0 };
+	assert_int_equal(channel_mount_new("/", &channel, &error), 0);
+	assert_int_equal(channel_open(channel, "/proc", &error), -PTVM_BAD_INPUT);
+	assert_string_equal(error.message, "/proc: not a regular file");
+}
+
 static void a_file_that_we_may_not_read_is_told(void **state)
 {
 	struct ptvm_error error = { 0 };
@@ -154,7 +174,8 @@ static void a_file_that_we_may_not_read_is_told(void **state)
 	(void)snprintf(path, sizeof(path), "%s/proc/digits", tree.path);
 	assert_int_equal(chmod(path, 0), 0);
 	assert_int_equal(channel_open(channel, "/proc/digits", &error), -PTVM_SYSTEM);
-	assert_string_equal(error.message, "/proc/digits: Permission denied");
+	assert_ptr_equal(strstr(error.message, path), error.message);
+	assert_non_null(strstr(error.message, "/proc/digits: Permission denied"));
 }
 
 /* A guest may have hundreds of modules. */
@@ -188,6 +209,7 @@ int main(void)
 		TEST(only_regular_files_are_read_of_a_mount),
 		TEST(files_are_found_at_any_depth),
 		TEST(beyond_its_end_a_file_has_nothing),
+		TEST(what_is_missing_or_no_file_is_named_by_its_place_here),
 		TEST(a_file_that_we_may_not_read_is_told),
 		TEST(text_of_proc_is_read_whole),
 		TEST(a_mount_must_be_there),

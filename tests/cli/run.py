@@ -385,7 +385,7 @@ def test_a_guest_can_be_a_process():
                     time.sleep(0.01)  # Popen returns early in the call of execve()
                 for options, message in [(["-p", process.pid], "the process has no -uuid by which libvirt could know it; --via memory, "),
                                          (["-p", process.pid, "--via", "memory"], f"no VMCOREINFO in the memory of process {process.pid}: "),
-                                         (["-p", process.pid, "--via", f"mount={place}"], "/proc/kallsyms: "),
+                                         (["-p", process.pid, "--via", f"mount={place}"], f"{place}/proc/kallsyms: "),
                                          (["-p", os.getpid(), "--via", f"mount={place}"], f"process {os.getpid()} ")]:
                     run = ptvm("guest", *map(str, options), "-o", f"{place}/copy")
                     equal((run.returncode, run.stdout), (1, ""))
@@ -413,7 +413,7 @@ def test_a_guest_that_is_not_there_leaves_nothing():
     with tempfile.TemporaryDirectory() as place:
         run = ptvm("guest", "--via", f"mount={place}", "-o", f"{place}/copy")
         equal((run.returncode, run.stdout), (1, ""))
-        assert run.stderr.startswith("ptvm guest: /proc/kallsyms: "), run.stderr
+        assert run.stderr.startswith(f"ptvm guest: {place}/proc/kallsyms: "), run.stderr
         equal(os.listdir(place), [])
 
 
@@ -423,7 +423,7 @@ def test_one_way_to_a_guest_is_tried_after_the_other():
         equal(run.returncode, 1)
         first, second = run.stderr.splitlines()
         assert first.startswith(f"ptvm guest: by mount={place}/no: {place}/no: No such file"), run.stderr
-        assert second.startswith("ptvm guest: /proc/kallsyms: "), run.stderr
+        assert second.startswith(f"ptvm guest: {place}/proc/kallsyms: "), run.stderr
 
 
 def test_what_is_no_recording_is_named():
