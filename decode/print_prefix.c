@@ -70,11 +70,9 @@ static void update_comm(struct printer *printer)
 
 static bool in_names(const char *names, const char *comm)
 {
-	size_t length = comm ? strlen(comm) : 0;
+	size_t length = strlen(comm);
 
-	if (!names)
-		return true;
-	for (const char *p = names; length && *p; p += strcspn(p, ",")) {
+	for (const char *p = names; *p; p += strcspn(p, ",")) {
 		p += *p == ',';
 		if (strcspn(p, ",") == length && !strncmp(p, comm, length))
 			return true;
@@ -95,8 +93,20 @@ int64_t prefix_vcpu(const struct print_config *config, const struct prefix_owner
 	return vcpu;
 }
 
+enum { COMM_BYTES = 16 };
+
+/* What a thread is called where its name is not known, as in guests. */
+static const char *comm_or_number(const char *comm, int32_t tid, char number[COMM_BYTES])
+{
+	if (comm)
+		return comm;
+	(void)snprintf(number, COMM_BYTES, ":%d", tid);
+	return number;
+}
+
 bool prefix_is_wanted(const struct print_config *config, const struct prefix_owner *owner)
 {
+	char number[COMM_BYTES];
 	int64_t vcpu = -1;
 
 	if (config->vcpus.count)
@@ -107,16 +117,16 @@ bool prefix_is_wanted(const struct print_config *config, const struct prefix_own
 	       number_ranges_has(&config->tids, owner->tid) &&
 	       (!config->vcpus.count || (vcpu >= 0 && number_ranges_has(&config->vcpus, vcpu))) &&
 	       number_ranges_has(&config->vmcs, (int64_t)owner->vmcs) &&
-	       in_names(config->comms, owner->comm);
+	       (!config->comms ||
+		in_names(config->comms, comm_or_number(owner->comm, owner->tid, number)));
 }
 
 void prefix_add_comm(struct text *text, const char *comm, int32_t tid, unsigned width)
 {
 	size_t from = text->size;
-	char number[16];
+	char number[COMM_BYTES];
 
-	(void)snprintf(number, sizeof(number), ":%d", tid);
-	text_right(text, comm ? comm : number, width);
+	text_right(text, comm_or_number(comm, tid, number), width);
 	text_printable(text, from);
 	text_putc(text, ' ');
 }

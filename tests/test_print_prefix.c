@@ -253,6 +253,10 @@ static void threads_are_chosen_by_whole_names(void **state)
 	assert_false(is_wanted(&config, TID, 0, "sh,qemu"));
 	assert_false(is_wanted(&config, TID, 0, ""));
 	assert_false(is_wanted(&config, TID, 0, NULL));
+	config.comms = "sh,:12"; /* as such a thread is printed */
+	assert_true(is_wanted(&config, 12, 0, NULL));
+	assert_false(is_wanted(&config, 12, 0, "qemu"));
+	assert_false(is_wanted(&config, 123, 0, NULL));
 }
 
 static void sides_are_chosen(void **state)

@@ -44,6 +44,7 @@ MORE = [
     ["--itrace=i100ig", "-C", "0", "--time=,26.86879", "-F", "tid,cpu"],
     ["--itrace=qib", "-F", "ip,addr,ipc", "-C", "1"],
     ["--itrace=qib", "-F", "ip,insn,insnlen", "-C", "0"],
+    ["--itrace=b", "-F", "comm,tid,ip,sym", "-c", ":113,perf-exec"],
     ["--itrace=bA", "-F", "ip,addr,ipc", "-C", "1"],
     ["--itrace=i1iA", "-F", "ip,insn,insnlen,ipc", "-C", "1"],
     ["--itrace=i100iAb", "-F", "ip,ipc", "-C", "1"],
