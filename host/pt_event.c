@@ -38,14 +38,6 @@ static void list_add(struct list *list, const char *word)
 	list->used += (size_t)length;
 }
 
-static const struct pt_term *find_term(const struct pt_pmu *pmu, const char *name, size_t length)
-{
-	for (size_t i = 0; i < pmu->term_count; i++)
-		if (!strncmp(pmu->terms[i].name, name, length) && !pmu->terms[i].name[length])
-			return &pmu->terms[i];
-	return NULL;
-}
-
 static int unknown_term(const struct pt_pmu *pmu, const char *name, size_t length,
 			struct ptvm_error *error)
 {
@@ -57,14 +49,9 @@ static int unknown_term(const struct pt_pmu *pmu, const char *name, size_t lengt
 			 (int)length, name, list.text);
 }
 
-static uint64_t term_most(const struct pt_term *term)
-{
-	return UINT64_MAX >> (63 - (term->high - term->low));
-}
-
 static void set_term(struct pt_event *event, const struct pt_term *term, uint64_t value)
 {
-	event->config &= ~(term_most(term) << term->low);
+	event->config &= ~(pt_term_most(term) << term->low);
 	event->config |= value << term->low;
 }
 
@@ -82,9 +69,9 @@ static uint64_t pick_period(uint32_t mask)
 static void set_default(const struct pt_pmu *pmu, struct pt_event *event, const char *name,
 			uint64_t value)
 {
-	const struct pt_term *term = find_term(pmu, name, strlen(name));
+	const struct pt_term *term = pt_pmu_term(pmu, name, strlen(name));
 
-	if (term && value <= term_most(term))
+	if (term && value <= pt_term_most(term))
 		set_term(event, term, value);
 }
 
@@ -130,9 +117,9 @@ static int check_limits(const struct pt_pmu *pmu, const struct pt_term *term, ui
 		if (!limits[i].is_mask && !cap)
 			return ptvm_fail(error, PTVM_BAD_USAGE, "this CPU has no %s", term->name);
 	}
-	if (value > term_most(term))
+	if (value > pt_term_most(term))
 		return ptvm_fail(error, PTVM_BAD_USAGE, "%s of intel_pt can be %llu at most",
-				 term->name, (unsigned long long)term_most(term));
+				 term->name, (unsigned long long)pt_term_most(term));
 	return 0;
 }
 
@@ -142,7 +129,7 @@ static int parse_term(const struct pt_pmu *pmu, const char *text, size_t length,
 {
 	const char *equals = memchr(text, '=', length);
 	size_t name_length = equals ? (size_t)(equals - text) : length;
-	const struct pt_term *term = find_term(pmu, text, name_length);
+	const struct pt_term *term = pt_pmu_term(pmu, text, name_length);
 	uint64_t value = 1;
 	char *end = NULL;
 	int r;

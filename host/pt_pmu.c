@@ -34,6 +34,19 @@ const char *pt_cap_name(enum pt_cap cap)
 	return cap_names[cap];
 }
 
+const struct pt_term *pt_pmu_term(const struct pt_pmu *pmu, const char *name, size_t length)
+{
+	for (size_t i = 0; i < pmu->term_count; i++)
+		if (!strncmp(pmu->terms[i].name, name, length) && !pmu->terms[i].name[length])
+			return &pmu->terms[i];
+	return NULL;
+}
+
+uint64_t pt_term_most(const struct pt_term *term)
+{
+	return UINT64_MAX >> (63 - (term->high - term->low));
+}
+
 /* Capabilities are hexadecimal digits, without 0x. */
 static uint32_t read_cap(const struct roots *roots, const char *name)
 {

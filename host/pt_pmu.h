@@ -48,6 +48,12 @@ struct pt_pmu {
 /** The name of a capability as sysfs has it. */
 const char *pt_cap_name(enum pt_cap cap);
 
+/** The term whose name is the first `length` bytes of `name`; NULL where the CPU has none. */
+const struct pt_term *pt_pmu_term(const struct pt_pmu *pmu, const char *name, size_t length);
+
+/** The largest value that its bits can hold. */
+uint64_t pt_term_most(const struct pt_term *term);
+
 /**
  * Read what sysfs says of intel_pt. What it does not say of a capability is 0.
  * Returns 0, -PTVM_NOT_FOUND where there is no such PMU, or -PTVM_BAD_INPUT.

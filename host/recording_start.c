@@ -127,11 +127,9 @@ static void write_all_ids(struct writer *w, const struct recording_start *start)
 /* The bits of attr.config that hold an option; 0 where the CPU does not have it. */
 static uint64_t term_bits(const struct pt_pmu *pmu, const char *name)
 {
-	for (size_t i = 0; i < pmu->term_count; i++)
-		if (!strcmp(pmu->terms[i].name, name))
-			return UINT64_MAX >> (63 - (pmu->terms[i].high - pmu->terms[i].low))
-						     << pmu->terms[i].low;
-	return 0;
+	const struct pt_term *term = pt_pmu_term(pmu, name, strlen(name));
+
+	return term ? pt_term_most(term) << term->low : 0;
 }
 
 static void write_info(struct writer *w, const struct recording_start *start)

@@ -79,6 +79,22 @@ static void terms_are_in_order_of_their_bits(void **state)
 	assert_int_equal(pmu.terms[2].high, 17);
 }
 
+static void terms_are_found_by_their_whole_names(void **state)
+{
+	const struct pt_pmu pmu = {
+		.terms = { { "mtc", 9, 9 }, { "mtc_period", 14, 17 }, { "all", 0, 63 } },
+		.term_count = 3
+	};
+
+	assert_ptr_equal(pt_pmu_term(&pmu, "mtc", 3), &pmu.terms[0]);
+	assert_ptr_equal(pt_pmu_term(&pmu, "mtc_period=3", 10), &pmu.terms[1]);
+	assert_null(pt_pmu_term(&pmu, "mtc_", 4));
+	assert_null(pt_pmu_term(&pmu, "", 0));
+	assert_int_equal(pt_term_most(&pmu.terms[0]), 1);
+	assert_int_equal(pt_term_most(&pmu.terms[1]), 15);
+	assert_true(pt_term_most(&pmu.terms[2]) == UINT64_MAX);
+}
+
 static void terms_without_sense_are_left_out(void **state)
 {
 	const struct fake_tree *tree = *state;
@@ -113,6 +129,7 @@ int main(void)
 						drop_tree),
 		cmocka_unit_test_setup_teardown(terms_are_in_order_of_their_bits, make_tree,
 						drop_tree),
+		cmocka_unit_test(terms_are_found_by_their_whole_names),
 		cmocka_unit_test_setup_teardown(terms_without_sense_are_left_out, make_tree,
 						drop_tree),
 		cmocka_unit_test_setup_teardown(a_type_that_is_no_number_is_bad_input, make_tree,
