@@ -6,6 +6,7 @@
 
 #include "decode/base/interrupt.h"
 #include "decode/base/monotonic.h"
+#include "decode/base/quiet_thread.h"
 
 enum { LOOK_MS = 50 };
 
@@ -87,7 +88,7 @@ bool breakable_call(void (*run)(void *context), void (*drop)(void *context), voi
 	pthread_t thread;
 
 	/* Without a thread it is as patient as any other. */
-	if (!call || pthread_create(&thread, NULL, work, call)) {
+	if (!call || quiet_thread_start(&thread, work, call)) {
 		if (call)
 			call_free(call);
 		run(context);

@@ -1,11 +1,11 @@
 #include "host/drain.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "decode/base/quiet_thread.h"
 #include "host/recording_out.h"
 #include "host/tracer.h"
 
@@ -134,19 +134,6 @@ static int add_losses(struct drain *drain, size_t count)
 	return 0;
 }
 
-/* Signals are for the thread that waits for them. */
-static int start_worker(struct drain_worker *worker)
-{
-	sigset_t all, before;
-	int r;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&worker->thread, NULL, work, worker);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r;
-}
-
 static int prepare(struct drain *drain)
 {
 	const size_t rings = drain->tracer->rings.count;
@@ -201,7 +188,7 @@ int drain_start(struct drain *drain, struct ptvm_error *error)
 	if (r)
 		return r;
 	for (size_t i = 0; i < drain->worker_count; i++) {
-		errno = start_worker(&drain->workers[i]);
+		errno = quiet_thread_start(&drain->workers[i].thread, work, &drain->workers[i]);
 		if (errno) {
 			r = ptvm_fail_errno(error, "cannot start a thread");
 			(void)join(drain, i, NULL);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decode/base/monotonic.h"
+#include "decode/base/quiet_thread.h"
 #include "decode/base/vec.h"
 #include "host/domain.h"
 #include "host/record_targets.h"
@@ -122,7 +123,7 @@ struct pause_watch *pause_watch_start(const struct record_targets *targets, cons
 	(void)pthread_cond_init(&watch->changed, NULL);
 	watch->uri = uri ? strdup(uri) : NULL;
 	if ((!uri || watch->uri) && add_domains(watch, targets) && watch->domains.count &&
-	    !pthread_create(&watch->thread, NULL, work, watch))
+	    !quiet_thread_start(&watch->thread, work, watch))
 		return watch;
 	release(watch);
 	return NULL;

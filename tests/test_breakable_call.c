@@ -17,6 +17,7 @@ enum { LONG_MS = 3600 * MS_PER_S };
 
 static struct fixture {
 	struct interrupt interrupt;
+	sigset_t held;      /* in the thread that ran the call */
 	sem_t go_on, ended; /* a call that hangs waits for the one, and tells the other */
 	unsigned runs, drops;
 } fixture;
@@ -41,6 +42,7 @@ static void run(void *context)
 	struct fixture *its = context;
 
 	its->runs++;
+	(void)pthread_sigmask(SIG_SETMASK, NULL, &its->held);
 }
 
 static void hang(void *context)
@@ -77,6 +79,15 @@ static void assert_is_dropped(void)
 	assert_int_equal(sem_post(&fixture.go_on), 0);
 	assert_int_equal(sem_wait(&fixture.ended), 0);
 	assert_int_equal(fixture.drops, 1);
+}
+
+/* One that was left behind must not be where Ctrl-C ends us, when we hold it back later. */
+static void signals_are_for_others(void **state)
+{
+	interrupt_release(&fixture.interrupt);
+	assert_true(breakable_call(run, drop, &fixture, 0, LONG_MS));
+	assert_int_equal(sigismember(&fixture.held, SIGINT), 1);
+	interrupt_hold(&fixture.interrupt);
 }
 
 static void a_signal_leaves_one_that_hangs_behind(void **state)
@@ -121,6 +132,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_call_that_returns_is_as_any_other),
+		TEST(signals_are_for_others),
 		TEST(a_signal_leaves_one_that_hangs_behind),
 		TEST(time_leaves_one_that_hangs_behind),
 		TEST(time_is_over_when_it_is),

@@ -503,7 +503,7 @@ static void memory_that_cannot_be_read_is_told(void **state)
 /* It may still return at some time, and what it uses is still there then. */
 static void a_call_that_hangs_is_left_behind(void **state)
 {
-	static struct domain_link *stuck;
+	static struct domain_link *volatile stuck;
 	char uuid[] = FIRST, command[] = "{}", *reply = NULL, data[4];
 	struct domain domain;
 
@@ -530,7 +530,7 @@ static void a_call_that_hangs_is_left_behind(void **state)
 
 static void so_is_a_connection(void **state)
 {
-	static void *left;
+	static void *volatile left;
 	struct domain_link *none = NULL;
 
 	fake.hangs = true;
@@ -552,7 +552,7 @@ static void return_at_last(void)
 
 static void nobody_waits_for_the_end_of_one(void **state)
 {
-	static struct domain_link *stuck;
+	static struct domain_link *volatile stuck;
 
 	stuck = link;
 	link = NULL;
@@ -568,7 +568,7 @@ static void nobody_waits_for_the_end_of_one(void **state)
 
 static void nor_for_versions(void **state)
 {
-	static struct domain_link *stuck;
+	static struct domain_link *volatile stuck;
 	struct domain_versions versions = { "1", "2" };
 	char text[64];
 
@@ -585,7 +585,7 @@ static void nor_for_versions(void **state)
 
 static void nor_for_a_description(void **state)
 {
-	static struct domain_link *stuck;
+	static struct domain_link *volatile stuck;
 	char text[64];
 
 	stuck = link;
