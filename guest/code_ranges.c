@@ -9,7 +9,7 @@
 #include "decode/symbols.h"
 
 /* A hole of NEAR bytes or less is copied, which costs less than one more range. */
-enum { PAGE = 4096, NEAR = 16 * PAGE, MARGIN = 256 * PAGE, LABELS_MAX = 4 << 20 };
+enum { PAGE = 4096, NEAR = 16 * PAGE, LABELS_MAX = 4 << 20 };
 
 int code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end)
 {
@@ -52,31 +52,6 @@ static int add_symbols(const struct symbols *symbols, struct code_ranges *ranges
 	return r;
 }
 
-/* Thunks of indirect branches, which Linux makes for processors with the bug ITS, have no symbols,
- * and nothing but their page tells where they are: that is among those of modules, before the first
- * one where it was made at boot (its_alloc() of arch/x86/kernel/alternative.c). So take what is
- * near the first and the last of the ranges after the kernel's text, too. */
-static int add_margins(struct code_ranges *ranges, uint64_t text_end)
-{
-	struct code_range area = { UINT64_MAX, 0 };
-	int r;
-
-	for (size_t i = 0; i < ranges->count; i++) {
-		const struct code_range *range = &ranges->items[i];
-
-		if (range->start < text_end)
-			continue;
-		area.start = range->start < area.start ? range->start : area.start;
-		area.end = range->end > area.end ? range->end : area.end;
-	}
-	if (!area.end)
-		return 0;
-	r = code_ranges_add(ranges, area.start - MARGIN, area.start);
-	if (r || area.end > UINT64_MAX - MARGIN)
-		return r;
-	return code_ranges_add(ranges, area.end, area.end + MARGIN);
-}
-
 /* The table of jump labels tells for sure which of the code may change. */
 static int add_labels(const struct symbols *symbols, struct code_ranges *ranges)
 {
@@ -93,7 +68,7 @@ int code_ranges_find(const struct symbols *symbols, const struct modules *module
 {
 	uint64_t start = symbols_address(symbols, "_stext");
 	uint64_t end = symbols_address(symbols, "_etext");
-	int r = 0;
+	int r;
 
 	memset(ret, 0, sizeof(*ret));
 	if (!start || end <= start)
@@ -101,16 +76,13 @@ int code_ranges_find(const struct symbols *symbols, const struct modules *module
 				 "/proc/kallsyms: no kernel text from %#" PRIx64 " to %#" PRIx64,
 				 start, end);
 	ret->kernel_start = start;
+	r = code_ranges_add(ret, start, end);
+	if (!r)
+		r = add_labels(symbols, ret);
 	for (size_t i = 0; i < modules->count && !r; i++)
 		r = code_ranges_add(ret, modules->items[i].start, modules->items[i].end);
 	if (!r)
 		r = add_symbols(symbols, ret);
-	if (!r)
-		r = add_margins(ret, end);
-	if (!r)
-		r = code_ranges_add(ret, start, end);
-	if (!r)
-		r = add_labels(symbols, ret);
 	if (!r)
 		code_ranges_join(ret);
 	return r;

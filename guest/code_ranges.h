@@ -21,8 +21,8 @@ struct code_ranges {
 
 /**
  * Find the text of the kernel, [_stext, _etext], its table of jump labels, and that of modules and
- * of what else has symbols in their area, as BPF programs, and a MiB before and after those, where
- * code without symbols may be. Ranges that are near each other are made one.
+ * of what else has symbols in their area, as BPF programs. Ranges that are near each other are made
+ * one.
  *
  * @ret  release with code_ranges_free(), also after a failure
  *
