@@ -1,5 +1,6 @@
 #include "host/recording_kernels.h"
 
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,8 +67,8 @@ static int copy_host(const struct roots *roots, const struct copying *copying,
 	struct channel *channel;
 	int r;
 
-	(void)snprintf(root, sizeof(root), "%s/..", roots->proc);
-	r = channel_mount_new(root, &channel, error);
+	(void)snprintf(root, sizeof(root), "%s", roots->proc);
+	r = channel_mount_new(dirname(root), &channel, error);
 	if (r)
 		return r;
 	r = copy_through(copying, channel, error);

@@ -182,6 +182,19 @@ static void the_host_is_copied_from_the_root_of_its_proc(void **state)
 }
 
 /* As where we are not root. */
+/* Its files are named as the user knows them. */
+static void what_the_host_has_not_is_told_by_its_path(void **state)
+{
+	char expected[200];
+
+	assert_int_equal(unlink(fake_tree_path(&bench.tree, "proc/kcore")), 0);
+	assert_int_equal(copy_guests(), 0);
+	assert_int_equal(copy_host(), 0);
+	(void)snprintf(expected, sizeof(expected), "%s/kcore: No such file or directory",
+		       bench.tree.roots.proc);
+	assert_not_copied(0, expected);
+}
+
 static void a_host_that_hides_its_kernel_is_left_out(void **state)
 {
 	bench.options.via = bench.mount; /* which is for guests */
@@ -285,6 +298,7 @@ int main(void)
 		TEST(who_wants_none_is_not_warned),
 		TEST(a_way_that_was_named_must_work),
 		TEST(the_host_is_copied_from_the_root_of_its_proc),
+		TEST(what_the_host_has_not_is_told_by_its_path),
 		TEST(a_host_that_hides_its_kernel_is_left_out),
 		TEST(who_interrupts_wants_no_recording),
 		TEST(what_did_not_change_is_not_kept_twice),
