@@ -92,6 +92,7 @@ struct code {
 
 /** Begin without any code. `machines` must outlive it. */
 void code_init(struct code *code, const struct machines *machines);
+/** Release everything. */
 void code_free(struct code *code);
 
 /** The part of code_space_get() for a space that was not asked for last. */

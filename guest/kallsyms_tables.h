@@ -19,8 +19,7 @@ struct kallsyms_tables {
 	uint32_t count;
 	/* offsets in the image */
 	uint64_t count_at, names, markers, token_table, token_index, values;
-	uint64_t
-		base; /* what the values are relative to, the first of them if it is their places */
+	uint64_t base; /* what the values are relative to; KALLSYMS_PLACES: the first one's place */
 	enum kallsyms_values {
 		KALLSYMS_ADDRESSES, /* 8 bytes each */
 		KALLSYMS_OFFSETS,   /* 4 bytes each, from the base */
