@@ -7,6 +7,8 @@
 #include "decode/base/vec.h"
 #include "decode/modules.h"
 #include "decode/symbols.h"
+#include "guest/kernel_image.h"
+#include "guest/page_walk.h"
 
 /* A hole of NEAR bytes or less is copied, which costs less than one more range. */
 enum { PAGE = 4096, NEAR = 16 * PAGE, LABELS_MAX = 4 << 20 };
@@ -20,6 +22,22 @@ int code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end)
 	if (range.start >= range.end)
 		return 0;
 	return vec_push(ranges, range) ? 0 : -PTVM_NO_MEMORY;
+}
+
+int code_ranges_add_pages(struct code_ranges *ranges, struct page_walk *walk, uint64_t start,
+			  struct ptvm_error *error)
+{
+	struct page_run run;
+	int r;
+
+	while ((r = page_walk_next(walk, start, kernel_image_last, &run, error)) > 0) {
+		start = run.address + run.size;
+		if (page_run_is_code(&run))
+			r = code_ranges_add(ranges, run.address, start);
+		if (r < 0)
+			break;
+	}
+	return r;
 }
 
 SORT_BY(compare, struct code_range, start)

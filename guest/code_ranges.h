@@ -7,6 +7,7 @@
 #include "decode/base/error.h"
 
 struct modules;
+struct page_walk;
 struct symbols;
 
 struct code_range {
@@ -35,6 +36,14 @@ int code_ranges_find(const struct symbols *symbols, const struct modules *module
  * Append the pages of [`start`, `end`), which is not empty. Returns 0 or -PTVM_NO_MEMORY.
  */
 int code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end);
+
+/**
+ * Append what the kernel can execute from `start` on, which is after its image: modules, and pages
+ * that nothing else tells of, as thunks of indirect branches (its_alloc() of
+ * arch/x86/kernel/alternative.c). Returns 0, -PTVM_NO_MEMORY or an error of the memory.
+ */
+int code_ranges_add_pages(struct code_ranges *ranges, struct page_walk *walk, uint64_t start,
+			  struct ptvm_error *error);
 
 /** Sort, and make ranges that are near each other one. */
 void code_ranges_join(struct code_ranges *ranges);

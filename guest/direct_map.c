@@ -14,7 +14,6 @@ static const uint64_t first_of_5_levels = 0xff00000000000000;
 static const uint64_t low_limit = UINT64_C(4) << 30;
 
 enum {
-	PAGE = PAGE_WALK_BYTES,
 	UTS_BYTES = 512,       /* of struct uts_namespace, its struct new_utsname */
 	BASE_ALIGN = 1 << 30,  /* with and without KASLR */
 	FIRST_RAM = 1 << 20,   /* RAM begins below */
@@ -36,18 +35,6 @@ static int read_watched(void *context, uint64_t address, void *data, size_t size
 
 	watched->has_missed |= r == -PTVM_NOT_FOUND;
 	return r;
-}
-
-/* Is the top table where the kernel maps it? */
-static int maps_itself(struct page_walk *walk, const struct vmcoreinfo *info,
-		       struct ptvm_error *error)
-{
-	struct page_run run;
-	int r = page_walk_next(walk, info->root_address, info->root_address + PAGE, &run, error);
-
-	if (r < 0)
-		return r;
-	return r && run.is_supervisor && run.physical == info->root.cr3 ? 0 : -PTVM_NOT_FOUND;
 }
 
 static int has_its_name(struct page_walk *walk, const struct vmcoreinfo *info,
@@ -105,7 +92,7 @@ int direct_map_read(const struct guest_memory *memory, const struct vmcoreinfo *
 
 	*ret = (struct direct_map){ 0 };
 	page_walk_init(&walk, &reader, info->root);
-	r = maps_itself(&walk, info, error);
+	r = vmcoreinfo_check_root(info, &walk, error);
 	if (!r)
 		r = has_its_name(&walk, info, error);
 	if (!r)

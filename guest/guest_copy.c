@@ -14,6 +14,7 @@
 #include "guest/channel.h"
 #include "guest/code_ranges.h"
 #include "guest/json_text.h"
+#include "guest/kcore_memory.h"
 #include "guest/output_directory.h"
 
 void guest_copy_init(struct guest_copy *copy, struct channel *channel,
@@ -164,11 +165,38 @@ static int load_symbols(const struct guest_copy *copy, struct symbols *ret,
 			 "kernel.kptr_restrict is 2 there");
 }
 
-/* All of a kcore that has nothing but code: also what has no symbols. */
-static int widen(struct code_ranges *ranges)
+/* What the kernel's page tables say that it can execute; nothing where kcore does not lead to
+ * them. */
+static int add_pages(const struct guest_copy *copy, uint64_t image_end, struct code_ranges *ranges,
+		     struct ptvm_error *error)
 {
-	int r = code_ranges_add(ranges, ranges->kernel_start, UINT64_MAX);
+	struct kcore_memory memory = { copy->channel, &copy->head };
+	const struct guest_memory reader = { kcore_memory_read, &memory };
+	struct vmcoreinfo info;
+	struct page_walk walk;
+	int r;
 
+	if (!vmcoreinfo_read(copy->head.vmcoreinfo, &info))
+		return 0;
+	page_walk_init(&walk, &reader, info.root);
+	r = vmcoreinfo_check_root(&info, &walk, error);
+	if (r)
+		return r == -PTVM_NOT_FOUND ? 0 : r;
+	return code_ranges_add_pages(ranges, &walk, image_end, error);
+}
+
+/* Take also what has no symbols. */
+static int widen(const struct guest_copy *copy, const struct symbols *symbols,
+		 struct code_ranges *ranges, struct ptvm_error *error)
+{
+	uint64_t image_end = symbols_address(symbols, "_end");
+	int r;
+
+	if (copy->channel->way->is_code_only)
+		r = code_ranges_add(ranges, ranges->kernel_start, UINT64_MAX);
+	else
+		r = image_end > ranges->kernel_start ? add_pages(copy, image_end, ranges, error)
+						     : 0;
 	if (!r)
 		code_ranges_join(ranges);
 	return r;
@@ -180,10 +208,10 @@ static int plan(struct guest_copy *copy, const struct symbols *symbols, struct p
 	char path[PATH_MAX];
 	int r = code_ranges_find(symbols, &copy->modules, &ranges, error);
 
-	if (!r && copy->channel->way->is_code_only)
-		r = widen(&ranges);
 	if (!r)
 		r = read_head(copy, error);
+	if (!r)
+		r = widen(copy, symbols, &ranges, error);
 	if (!r)
 		r = kcore_copy_plan(&copy->head, &ranges, &copy->code, error);
 	if (!r)

@@ -43,7 +43,8 @@ static void read_notes(Elf *elf, const GElf_Phdr *header, struct kcore_head *ret
 
 static int read_header(Elf *elf, const GElf_Phdr *header, struct kcore_head *ret)
 {
-	struct kcore_segment segment = { header->p_vaddr, header->p_offset, header->p_filesz };
+	struct kcore_segment segment = { header->p_vaddr, header->p_offset, header->p_filesz,
+					 header->p_paddr };
 
 	if (header->p_type == PT_NOTE)
 		read_notes(elf, header, ret);

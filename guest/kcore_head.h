@@ -14,6 +14,7 @@ enum { KCORE_HEAD_BYTES = 64 << 10 /* all that is looked at */ };
 
 struct kcore_segment {
 	uint64_t address, offset, size;
+	uint64_t physical; /* where it is in RAM; UINT64_MAX: its pages lie anywhere */
 };
 
 struct kcore_head {

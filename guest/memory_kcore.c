@@ -15,26 +15,18 @@ enum {
 	MOST_PIECES = (KCORE_HEAD_BYTES - PAGE - NOTE_BYTES) / sizeof(Elf64_Phdr),
 };
 
-static bool is_code(const struct page_run *run)
-{
-	return run->is_executable && run->is_supervisor;
-}
-
 static int find_code(struct guest_kernel *kernel, struct code_ranges *ret, struct ptvm_error *error)
 {
 	uint64_t start = guest_kernel_symbol(kernel, "_stext");
-	uint64_t end = guest_kernel_symbol(kernel, "_etext"), at = kernel->image_end;
-	struct page_run run;
+	uint64_t end = guest_kernel_symbol(kernel, "_etext");
 	int r;
 
 	if (start < kernel->image.address || end <= start || end > kernel->image_end)
 		return ptvm_fail(error, PTVM_BAD_INPUT,
 				 "no kernel text from %#" PRIx64 " to %#" PRIx64, start, end);
 	r = code_ranges_add(ret, start, end);
-	while (!r && (r = page_walk_next(&kernel->walk, at, kernel_image_last, &run, error)) > 0) {
-		at = run.address + run.size;
-		r = is_code(&run) ? code_ranges_add(ret, run.address, at) : 0;
-	}
+	if (!r)
+		r = code_ranges_add_pages(ret, &kernel->walk, kernel->image_end, error);
 	if (r)
 		return r;
 	code_ranges_join(ret);
@@ -107,7 +99,7 @@ static int read_code(struct guest_kernel *kernel, uint64_t address, uint8_t *dat
 	memset(data, 0, size);
 	while ((r = page_walk_next(&kernel->walk, at, end, &run, error)) > 0) {
 		at = run.address + run.size;
-		if (is_code(&run))
+		if (page_run_is_code(&run))
 			r = page_walk_read(&kernel->walk, run.address,
 					   data + (run.address - address), run.size, error);
 		if (r < 0)

@@ -10,6 +10,11 @@ static const uint64_t address_bits = 0x000ffffffffff000;
 
 enum { PAGE_SHIFT = 12, INDEX_BITS = 9, LARGE_LEVELS = 3, RUN_BYTES = 2 << 20 };
 
+bool page_run_is_code(const struct page_run *run)
+{
+	return run->is_executable && run->is_supervisor;
+}
+
 void page_walk_init(struct page_walk *walk, const struct guest_memory *memory,
 		    struct page_root root)
 {

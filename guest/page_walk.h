@@ -34,6 +34,9 @@ struct page_walk {
 	} kept[PAGE_WALK_LEVELS]; /* the last one used of each level */
 };
 
+/** Can the kernel execute what is there? */
+bool page_run_is_code(const struct page_run *run);
+
 /** Begin. `memory` is borrowed as long as the walk is used. */
 void page_walk_init(struct page_walk *walk, const struct guest_memory *memory,
 		    struct page_root root);

@@ -71,3 +71,14 @@ bool vmcoreinfo_read(const char *text, struct vmcoreinfo *ret)
 	return ret->root_address >= kernel_map && !(ret->root_address % PAGE) &&
 	       !(ret->root.cr3 % PAGE) && ret->root.cr3 < physical_end;
 }
+
+int vmcoreinfo_check_root(const struct vmcoreinfo *info, struct page_walk *walk,
+			  struct ptvm_error *error)
+{
+	struct page_run run;
+	int r = page_walk_next(walk, info->root_address, info->root_address + PAGE, &run, error);
+
+	if (r < 0)
+		return r;
+	return r && run.is_supervisor && run.physical == info->root.cr3 ? 0 : -PTVM_NOT_FOUND;
+}

@@ -31,3 +31,10 @@ bool vmcoreinfo_value(const char *text, const char *name, char *value, size_t si
 
 /** Read what leads to the kernel; false where that is not all there, or cannot be. */
 bool vmcoreinfo_read(const char *text, struct vmcoreinfo *ret);
+
+/**
+ * Is the kernel's top table where the kernel maps it? Only then its tables were found.
+ * Returns 0, -PTVM_NOT_FOUND or an error of the memory.
+ */
+int vmcoreinfo_check_root(const struct vmcoreinfo *info, struct page_walk *walk,
+			  struct ptvm_error *error);

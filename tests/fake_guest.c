@@ -13,12 +13,16 @@
 
 #include <cmocka.h>
 
+#include "tests/fake_memory.h"
+
 enum {
 	NOTES_AT = 0x400,
 	KERNEL_AT = 0x10000,
 	MODULES_AT = KERNEL_AT + FAKE_GUEST_KERNEL_BYTES,
 	MODULES_BYTES = 0x40000,
-	KCORE_BYTES = MODULES_AT + MODULES_BYTES,
+	RAM_AT = MODULES_AT + MODULES_BYTES,
+	RAM_BYTES = 0x10000,
+	KCORE_BYTES = RAM_AT + RAM_BYTES,
 };
 
 static const char kallsyms[] = "ffffffff96000000 T _stext\n"
@@ -26,12 +30,17 @@ static const char kallsyms[] = "ffffffff96000000 T _stext\n"
 			       "ffffffff96000040 t start_kernel\n"
 			       "ffffffff96180123 T _etext\n"
 			       "ffffffff96190000 D jiffies\n"
+			       "ffffffff961a0000 B _end\n"
 			       "ffffffffc0533010 t virtio_probe\t[virtio]\n"
 			       "ffffffffc0550020 t bpf_prog_6deef7357e7b4530\t[bpf]\n";
 
 static const char modules[] = "virtio 12288 1 virtio_pci, Live 0xffffffffc0533000\n";
 
-static const char vmcoreinfo[] = "OSRELEASE=6.1.0-fake\nPAGESIZE=4096\nKERNELOFFSET=15000000\n";
+/* The top table is the first thing in RAM that a fake_memory has. */
+static const char vmcoreinfo[] = "OSRELEASE=6.1.0-fake\nPAGESIZE=4096\n"
+				 "SYMBOL(init_uts_ns)=ffffffff96190100\n"
+				 "SYMBOL(init_top_pgt)=ffffffff80002000\nNUMBER(phys_base)=0\n"
+				 "KERNELOFFSET=15000000\n";
 
 uint8_t fake_guest_byte(uint64_t address)
 {
@@ -57,6 +66,24 @@ static size_t put_note(uint8_t *to, const char *name, uint32_t type, const void 
 	return sizeof(note) + name_size + ((size + 3) & ~(size_t)3);
 }
 
+/* Page tables that say what is code; what they map is not in this RAM. */
+static void put_ram(uint8_t *to)
+{
+	enum { TOP = 2 * FAKE_MEMORY_PAGE, ELSEWHERE = 0x100000 };
+	struct fake_memory ram;
+
+	fake_memory_init(&ram, RAM_BYTES, false);
+	assert_int_equal(ram.root.cr3, TOP);
+	fake_memory_map(&ram, 0xffffffff80000000 + TOP, TOP, FAKE_MEMORY_PAGE, FAKE_MEMORY_DATA);
+	fake_memory_map(&ram, FAKE_GUEST_KERNEL, ELSEWHERE, FAKE_MEMORY_PAGE, 0);
+	fake_memory_map(&ram, FAKE_GUEST_MODULE, ELSEWHERE, FAKE_MEMORY_PAGE, 0);
+	fake_memory_map(&ram, FAKE_GUEST_THUNKS, ELSEWHERE, FAKE_MEMORY_PAGE, 0);
+	fake_memory_map(&ram, FAKE_GUEST_THUNKS + FAKE_MEMORY_PAGE, ELSEWHERE, FAKE_MEMORY_PAGE,
+			FAKE_MEMORY_DATA);
+	memcpy(to, ram.data, RAM_BYTES);
+	fake_memory_deinit(&ram);
+}
+
 static void make_kcore(const struct fake_tree *tree)
 {
 	uint8_t *kcore = calloc(1, KCORE_BYTES);
@@ -68,17 +95,23 @@ static void make_kcore(const struct fake_tree *tree)
 			    .e_phoff = sizeof(file),
 			    .e_ehsize = sizeof(file),
 			    .e_phentsize = sizeof(Elf64_Phdr),
-			    .e_phnum = 3 };
-	Elf64_Phdr headers[3] = {
+			    .e_phnum = 4 };
+	Elf64_Phdr headers[4] = {
 		{ .p_type = PT_NOTE, .p_offset = NOTES_AT },
 		{ .p_type = PT_LOAD,
 		  .p_offset = KERNEL_AT,
 		  .p_vaddr = FAKE_GUEST_KERNEL,
+		  .p_paddr = UINT64_MAX,
 		  .p_filesz = FAKE_GUEST_KERNEL_BYTES },
 		{ .p_type = PT_LOAD,
 		  .p_offset = MODULES_AT,
 		  .p_vaddr = FAKE_GUEST_MODULE - 0x3000,
+		  .p_paddr = UINT64_MAX,
 		  .p_filesz = MODULES_BYTES },
+		{ .p_type = PT_LOAD,
+		  .p_offset = RAM_AT,
+		  .p_vaddr = 0xffff888000000000,
+		  .p_filesz = RAM_BYTES },
 	};
 
 	assert_non_null(kcore);
@@ -89,6 +122,7 @@ static void make_kcore(const struct fake_tree *tree)
 	memcpy(kcore + sizeof(file), headers, sizeof(headers));
 	put_code(kcore + KERNEL_AT, FAKE_GUEST_KERNEL, FAKE_GUEST_KERNEL_BYTES);
 	put_code(kcore + MODULES_AT, FAKE_GUEST_MODULE - 0x3000, MODULES_BYTES);
+	put_ram(kcore + RAM_AT);
 	fake_tree_bytes(tree, kcore, KCORE_BYTES, "proc/kcore");
 	free(kcore);
 }

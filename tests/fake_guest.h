@@ -1,4 +1,5 @@
-/* A guest made of a few files: a kernel of known code and symbols below the root of a fake_tree. */
+/* A guest made of a few files: a kernel of known code, symbols and page tables below the root of a
+ * fake_tree. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 
 #define FAKE_GUEST_KERNEL 0xffffffff96000000
 #define FAKE_GUEST_MODULE 0xffffffffc0533000
+#define FAKE_GUEST_THUNKS 0xffffffffc0565000 /* a page that only the page tables tell of */
 enum {
 	FAKE_GUEST_KERNEL_BYTES = 0x200000, /* whole pages */
 	FAKE_GUEST_TEXT_BYTES = 0x180123,   /* _etext - _stext */

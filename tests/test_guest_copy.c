@@ -1,4 +1,5 @@
 #include <elf.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -98,10 +99,11 @@ static void assert_kcore(const struct fixture *fixture)
 	assert_int_equal(mapped_file_open(path, &bytes, NULL), 0);
 	assert_int_equal(elf_file_read(path, bytes, &elf, NULL), 0);
 	assert_int_equal(elf.type, ET_CORE);
-	assert_int_equal(elf.segments.count, 3);
+	assert_int_equal(elf.segments.count, 4);
 	assert_segment(&elf, 0, FAKE_GUEST_KERNEL, (FAKE_GUEST_TEXT_BYTES + 4095) & ~4095);
 	assert_segment(&elf, 1, FAKE_GUEST_MODULE, FAKE_GUEST_MODULE_BYTES);
 	assert_segment(&elf, 2, 0xffffffffc0550000, 4096);
+	assert_segment(&elf, 3, FAKE_GUEST_THUNKS, 4096);
 	elf_file_close(&elf);
 	mapped_file_close(&bytes);
 }
@@ -223,11 +225,13 @@ static void modules_that_keep_changing_end_it(void **state)
 {
 	struct fixture *fixture = *state;
 	struct ptvm_error error = { 0 };
+	char text[64];
 	int r = 1;
 
-	for (int i = 0; r > 0; i++) {
-		fake_tree_file(&fixture->tree, i & 1 ? "a 4096 0 - Live 0xffffffffc0533000\n" : "",
-			       "proc/modules");
+	for (int pages = 1; r > 0; pages++) {
+		(void)snprintf(text, sizeof(text), "a %d 0 - Live 0xffffffffc0533000\n",
+			       pages * 4096);
+		fake_tree_file(&fixture->tree, text, "proc/modules");
 		r = guest_copy_next(&fixture->copy, &error);
 	}
 	assert_int_equal(r, -PTVM_INCONSISTENT);
@@ -301,6 +305,29 @@ static void a_kernel_that_is_not_in_kcore_is_refused(void **state)
 	fake_tree_file(&fixture->tree, "ffffffff81000000 T _stext\nffffffff82000000 T _etext\n",
 		       "proc/kallsyms");
 	assert_fails(fixture, -PTVM_BAD_INPUT, "/proc/kcore: no kernel text at 0xffffffff81000000");
+}
+
+/* What VMCOREINFO calls the top table is another one. */
+static void page_tables_that_are_not_the_kernels_say_nothing(void **state)
+{
+	static const char from[] = "(init_top_pgt)=ffffffff80002000", to[] = "80003000";
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	struct bytes bytes;
+	int file;
+
+	(void)snprintf(path, sizeof(path), "%s/proc/kcore", fixture->tree.path);
+	assert_int_equal(mapped_file_open(path, &bytes, NULL), 0);
+	file = open(path, O_WRONLY);
+	assert_int_equal(
+		pwrite(file, to, strlen(to),
+		       (const uint8_t *)memmem(bytes.data, bytes.size, from, strlen(from)) -
+			       bytes.data + (off_t)(strlen(from) - strlen(to))),
+		strlen(to));
+	(void)close(file);
+	mapped_file_close(&bytes);
+	assert_int_equal(copy_all(fixture, NULL), 0);
+	assert_int_equal(fixture->copy.code.pieces.count, 3);
 }
 
 /* A single segment whose header claims the whole address space. */
@@ -378,6 +405,7 @@ int main(void)
 		WITH_FIXTURE(code_that_is_promised_must_be_there),
 		WITH_FIXTURE(a_kcore_that_is_none_is_refused),
 		WITH_FIXTURE(a_kernel_that_is_not_in_kcore_is_refused),
+		WITH_FIXTURE(page_tables_that_are_not_the_kernels_say_nothing),
 		WITH_FIXTURE(more_code_than_there_can_be_is_refused),
 		WITH_FIXTURE(a_copy_takes_the_place_of_the_one_before),
 		WITH_FIXTURE(a_directory_with_other_files_is_never_removed),

@@ -97,6 +97,14 @@ static void segments_are_read_wherever_in_the_file_they_are(void **state)
 	assert_string_equal(head.vmcoreinfo, "");
 }
 
+static void they_say_where_in_ram_they_are(void **state)
+{
+	add_header(PT_LOAD, 0xffff888000001000, 0x888000003000, 0x9e000);
+	file.headers[0].p_paddr = 0x1000;
+	assert_int_equal(read_first(sizeof(file)), 0);
+	assert_int_equal(head.segments.items[0].physical, 0x1000);
+}
+
 static void a_file_without_segments_has_none(void **state)
 {
 	assert_int_equal(read_first(sizeof(file)), 0);
@@ -219,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(segments_are_read_wherever_in_the_file_they_are),
+		TEST(they_say_where_in_ram_they_are),
 		TEST(a_file_without_segments_has_none),
 		TEST(segments_that_cannot_be_are_left_out),
 		TEST(only_core_files_of_x86_64_are_read),

@@ -236,6 +236,7 @@ static void pages_that_changed_are_kept(void **state)
 	fake_tree_file(&bench->tree,
 		       "ffffffff96000000 T _stext\nffffffff96000000 T _text\n"
 		       "ffffffff96180123 T _etext\nffffffffc0533010 t virtio_probe\t[virtio]\n"
+		       "ffffffff961a0000 B _end\n"
 		       "ffffffffc0536010 t late_probe\t[late]\n"
 		       "ffffffffc0550020 t bpf_prog_6deef7357e7b4530\t[bpf]\n",
 		       "proc/kallsyms");
