@@ -15,7 +15,7 @@ int thread_table_add_name(struct thread_table *table, struct thread_name name)
 
 SORT_BY_TWO(compare_processes, struct thread_process, tid, order)
 
-/* Every switch tells the process of a thread again: sort, and keep the last of each thread. */
+/* Switches tell the processes of threads again and again: sort, and keep the last of each. */
 static void settle_processes(struct thread_table *table)
 {
 	enum { MORE = 4096 };
@@ -32,17 +32,13 @@ static void settle_processes(struct thread_table *table)
 
 int thread_table_add_process(struct thread_table *table, size_t order, int32_t pid, int32_t tid)
 {
-	const struct thread_process *last = table->processes.items;
+	struct thread_told *told = &table->processes.told[(uint32_t)tid % THREAD_TABLE_TOLD];
 
-	if (tid <= 0 || pid <= 0)
+	if (tid <= 0 || pid <= 0 || (told->tid == tid && told->pid == pid))
 		return 0;
+	*told = (struct thread_told){ tid, pid };
 	if (table->processes.count > table->processes.limit)
 		settle_processes(table);
-	if (table->processes.count) {
-		last += table->processes.count - 1;
-		if (last->tid == tid && last->pid == pid)
-			return 0;
-	}
 	return vec_push(&table->processes,
 			(struct thread_process){ .order = order, .tid = tid, .pid = pid })
 		       ? 0

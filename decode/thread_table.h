@@ -12,6 +12,8 @@ struct thread_name {
 	int32_t tid, parent_tid; /* the latter only without a name */
 };
 
+enum { THREAD_TABLE_TOLD = 64 };
+
 /** Zero-initialise before use. */
 struct thread_table {
 	struct {
@@ -25,7 +27,10 @@ struct thread_table {
 		} * items;
 		size_t count, room;
 		size_t limit; /* count from which on there may be many that do not matter */
-	} processes;          /* by tid, the last of each */
+		struct thread_told {
+			int32_t tid, pid;
+		} told[THREAD_TABLE_TOLD]; /* the last ones, by tid modulo */
+	} processes;                       /* by tid, the last of each */
 };
 
 /** Add a name, which is borrowed. Returns 0 or -PTVM_NO_MEMORY. */
