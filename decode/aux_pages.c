@@ -135,8 +135,11 @@ void page_trail_step(struct page_trail *trail, const uint8_t *p)
 
 void page_trail_leap(struct page_trail *trail, const uint8_t *p)
 {
-	size_t distance = place_on(trail, p) ? (size_t)(p - trail->at) : 0;
+	enum { STEP = 4096 }; /* readers of small records come often */
+	size_t distance;
 
-	if (distance)
-		step_to(trail, p, distance < AROUND ? distance : AROUND);
+	if ((uintptr_t)p - (uintptr_t)trail->at < STEP || !place_on(trail, p))
+		return;
+	distance = (size_t)(p - trail->at);
+	step_to(trail, p, distance < AROUND ? distance : AROUND);
 }
