@@ -69,10 +69,14 @@ SORT_BY_TWO(compare_ids, struct perf_id, id, event)
 
 static struct perf_id *find(const struct perf_data *data, uint64_t id)
 {
-	size_t low = search_sorted(data->ids.count, i, data->ids.items[i].id < id);
+	struct perf_id *ids = data->ids.items;
+	const size_t count = data->ids.count;
+	/* The kernel mostly numbers the events of one perf one after the other. */
+	size_t at = count && id - ids[0].id < count ? (size_t)(id - ids[0].id) : 0;
 
-	return low < data->ids.count && data->ids.items[low].id == id ? &data->ids.items[low]
-								      : NULL;
+	if (!at || ids[at].id != id || ids[at - 1].id == id)
+		at = search_sorted(count, i, ids[i].id < id);
+	return at < count && ids[at].id == id ? &ids[at] : NULL;
 }
 
 const struct perf_id *perf_event_find_id(const struct perf_data *data, uint64_t id)
