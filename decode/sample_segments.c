@@ -64,16 +64,17 @@ static int read_part(const struct trace_sources *sources, const struct sample_pa
 	return is_added ? 0 : -PTVM_NO_MEMORY;
 }
 
-/* Parts are far from each other: let the kernel read all of them at once, and little around them.
- */
+/* Parts are far from each other: let the kernel read all of them at once, with what is before them,
+ * where the time may have to be looked for, and little else around them. */
 static void prefetch_parts(const struct trace_sources *sources, const struct sample_part *parts,
 			   size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint64_t from = parts[i].number * SAMPLE_BYTES;
+		uint64_t before = from < SAMPLE_BYTES ? from : SAMPLE_BYTES;
 
 		aux_pages_prefetch_trace(&sources->mapping, sources->items[parts[i].queue].queue,
-					 from, from + 2 * SAMPLE_BYTES);
+					 from - before, from + 2 * SAMPLE_BYTES);
 	}
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/aux_pages.h"
 #include "decode/base/search.h"
 #include "decode/base/sort.h"
 #include "decode/base/vec.h"
@@ -215,23 +216,40 @@ static struct pt_psb_state state_at(const struct trace_sources *sources,
 	return state;
 }
 
+/* The last PSB of the host, with a time, in a part of a queue; UINT64_MAX none. */
+static uint64_t last_of_host(const struct trace_sources *sources, const struct aux_queue *queue,
+			     uint64_t from, uint64_t to)
+{
+	uint64_t last = UINT64_MAX;
+
+	for (; (from = pt_psb_after(queue, from)) < to; from += PT_PSB_SIZE) {
+		const struct pt_psb_state state = state_at(sources, queue, from);
+
+		if (state.have_tsc && !(state.have_pip && state.nr))
+			last = from;
+	}
+	return last;
+}
+
 /* The PSB from which on a clock that knows nothing knows the time at a PSB. A guest's time it may
  * not understand: then that is the last one before it, if it is not far, that is of the host. */
 static uint64_t clock_start(const struct trace_sources *sources, const struct aux_queue *queue,
 			    uint64_t psb)
 {
-	struct pt_psb_state state = state_at(sources, queue, psb);
-	uint64_t at = psb > LEAD_BYTES ? psb - LEAD_BYTES : 0, start = psb, offset;
+	const struct pt_psb_state state = state_at(sources, queue, psb);
+	uint64_t to = psb, from, start, offset;
 
 	if (!state.have_pip || !state.nr || pt_offsets_find(&sources->offsets, state.vmcs, &offset))
 		return psb;
-	while ((at = pt_psb_after(queue, at)) < psb) {
-		state = state_at(sources, queue, at);
-		if (state.have_tsc && !(state.have_pip && state.nr))
-			start = at;
-		at += PT_PSB_SIZE;
+	/* Mostly it is near: in a large file each page that is not read saves time. */
+	for (uint64_t lead = SAMPLE_BYTES; lead <= LEAD_BYTES; lead *= 2, to = from) {
+		from = psb > lead ? psb - lead : 0;
+		aux_pages_prefetch_trace(&sources->mapping, queue, from, to);
+		start = last_of_host(sources, queue, from, to);
+		if (start != UINT64_MAX)
+			return start;
 	}
-	return start;
+	return psb;
 }
 
 void trace_sample_enter(const struct trace_sources *sources, const struct aux_queue *queue,

@@ -5,6 +5,9 @@
 
 #include <cmocka.h>
 
+#include "tests/flow_bench.h"
+#include "tests/pt_encode.h"
+
 enum { QUEUES = 3, MOST = 64 };
 
 /* Queues of so many parts each. */
@@ -151,6 +154,45 @@ static void half_of_the_parts_are_next_to_what_happened(void **state)
 	end(&fixture);
 }
 
+/* How far before a PSB of a guest, whose time is not known, a walk begins that enters there. There
+ * are PSBs all over the trace; those that are so far before it, 0 none, are the host's. */
+static uint64_t lead_of(size_t near, size_t far)
+{
+	enum { APART = 5000, AT = 80 * APART };
+	const struct pt_config config = { .tsc = true };
+	struct trace_sources sources = { .config = &config };
+	struct pt_bytes trace = { 0 };
+	struct bench_queue queue = { 0 };
+	struct pt_walk walk;
+
+	for (size_t at = 0; at <= AT; at += APART) {
+		const bool is_host = AT - at && (AT - at == near || AT - at == far);
+		const struct pt_psb_plus psb = { .nr = !is_host, .vmcs = 0x5000, .tsc = 1000 };
+
+		while (trace.size < at)
+			pt_put_value(&trace, PT_PAD, 0);
+		pt_put_psb_plus(&trace, &psb);
+	}
+	bench_queue_add(&queue, trace.data, trace.size, false);
+	assert_int_equal(trace_sources_add(&sources, &queue.queue, &(struct flow_code){ .pid = 0 }),
+			 0);
+	trace_sample_enter(&sources, &queue.queue, AT, &walk);
+	trace_sources_free(&sources);
+	bench_queue_free(&queue);
+	pt_bytes_free(&trace);
+	return AT - walk.segment.from;
+}
+
+static void time_begins_at_the_last_psb_of_the_host(void **state)
+{
+	assert_int_equal(lead_of(5000, 0), 5000);
+	assert_int_equal(lead_of(5000, 10000), 5000);
+	assert_int_equal(lead_of(100000, 200000), 100000);
+	assert_int_equal(lead_of(260000, 0), 260000);
+	assert_int_equal(lead_of(265000, 0), 0); /* too far */
+	assert_int_equal(lead_of(0, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +202,7 @@ int main(void)
 		cmocka_unit_test(only_parts_of_the_wanted_times_are_chosen),
 		cmocka_unit_test(a_part_of_unknown_time_is_no_border),
 		cmocka_unit_test(half_of_the_parts_are_next_to_what_happened),
+		cmocka_unit_test(time_begins_at_the_last_psb_of_the_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
