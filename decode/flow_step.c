@@ -6,6 +6,7 @@
 #include "decode/flow_packet.h"
 #include "decode/flow_patch.h"
 #include "decode/flow_return.h"
+#include "decode/flow_thunk.h"
 #include "decode/flow_way_back.h"
 #include "decode/machines.h"
 #include "decode/met_sites.h"
@@ -157,7 +158,8 @@ static bool look_up(struct flow_run *run)
 	struct code_space *space = flow_space(flow, flow->ip);
 
 	flow->block = space ? block_get(flow->where.code, space, flow->ip, time_ns) : NULL;
-	if (flow->block && flow->patches.count && (flow->block->patched || flow->trial))
+	if (flow->block && flow->patches.count &&
+	    (flow->block->patched || flow->trial == FLOW_TRIES_PATCHES))
 		flow->block = flow_patch_block(flow, flow->block);
 	if (!flow->block) {
 		flow_gap(run, GAP_NO_MEMORY, flow->ip);
@@ -213,7 +215,7 @@ static inline void go(struct flow_run *run, struct block *from, unsigned way, ui
 	struct block *to = from->successor[way];
 
 	flow->ip = ip;
-	if (to && to->ip == ip && !flow->trial && !flow->learned.modules.any) {
+	if (to && to->ip == ip && flow->trial != FLOW_TRIES_PATCHES && !flow->learned.modules.any) {
 		flow->block = to;
 		return;
 	}
@@ -221,8 +223,8 @@ static inline void go(struct flow_run *run, struct block *from, unsigned way, ui
 	if (!look_up(run))
 		return;
 	to = flow->block;
-	if (!from->timed && !to->timed && !from->patched && !to->patched && !flow->trial &&
-	    from->space == to->space)
+	if (!from->timed && !to->timed && !from->patched && !to->patched &&
+	    flow->trial != FLOW_TRIES_PATCHES && from->space == to->space)
 		from->successor[way] = to;
 }
 
@@ -419,19 +421,35 @@ int flow_walk_to(struct flow_run *run, uint64_t ip)
 	return 0;
 }
 
-/* Go on to the block that ends with a branch that needs a packet. False: sync is lost. A VM entry
- * that was not announced by a PIP with NR set has failed, and the flow goes on behind it. */
-static bool reach_branch(struct flow_run *run)
+/* Go on to the block that ends with a branch that needs a packet, or leads to a thunk that jumps to
+ * `ip`. False: sync is lost. A VM entry that was not announced by a PIP with NR set has failed, and
+ * the flow goes on behind it. */
+static bool reach_branch(struct flow_run *run, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
 
 	while (have_block(run)) {
 		if (needs_packet(flow->block) || (is_vmentry(flow->block) && flow->next_context.nr))
 			return true;
+		if (flow_thunk_is_next(run, ip))
+			return true;
 		if (!pass(run))
 			return false;
 	}
 	return false;
+}
+
+/* The block's last branch leads to a thunk: all that is not told is what ran of that. */
+static void pass_thunk(struct flow_run *run, uint64_t ip)
+{
+	struct pt_flow *flow = run->flow;
+	const struct block *thunk = flow->block;
+
+	flow_say(run, FLOW_TO, ip);
+	flow_add(run, FLOW_GAP, pt_cursor_position(&flow->cursor))->count = GAP_THUNK;
+	flow_add(run, FLOW_AT, thunk->next);
+	flow->ip = ip;
+	flow->block = NULL;
 }
 
 void flow_take_branch(struct flow_run *run, uint64_t ip)
@@ -441,7 +459,7 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	uint64_t ignored;
 
 	flow->idle_blocks = 0;
-	if (!reach_branch(run)) {
+	if (!reach_branch(run, ip)) {
 		flow_begin_at(run, ip);
 		return;
 	}
@@ -453,6 +471,10 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	}
 	emit_block(run, block, block->count, true);
 	flow->addresses++;
+	if (block->end == BLOCK_NO_CODE) {
+		pass_thunk(run, ip);
+		return;
+	}
 	if (flow->trial || flow->where.log)
 		odd_branch_note(flow, block, ip);
 	if (block->end == BLOCK_RETURN) {

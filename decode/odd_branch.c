@@ -36,6 +36,14 @@ static bool is_elsewhere(const struct pt_flow *flow, uint64_t ip)
 	return flow->calls.count && return_stack_last(&flow->calls) != ip;
 }
 
+bool odd_branch_is_entry(struct machine *machine, uint64_t ip, uint64_t time_ns)
+{
+	struct symbol_view symbol;
+
+	machine_symbol(machine, -1, ip, time_ns, &symbol);
+	return symbol.name && symbol.offset <= ENDBR_SIZE;
+}
+
 static bool is_in_function(struct machine *machine, uint64_t ip, uint64_t time_ns)
 {
 	struct symbol_view symbol;

@@ -12,3 +12,6 @@ void odd_branch_note(struct pt_flow *flow, const struct block *block, uint64_t i
 /** Whether only a return from an interrupt can lead to `ip`: no function begins there, and it is
  * not behind a call. */
 bool odd_branch_needs_interrupt(struct machine *machine, uint64_t ip, uint64_t time_ns);
+
+/** Whether a function begins at `ip`, or just before it, with an ENDBR. */
+bool odd_branch_is_entry(struct machine *machine, uint64_t ip, uint64_t time_ns);

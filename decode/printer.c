@@ -353,6 +353,8 @@ static void take_context(struct printer *printer, const struct pt_context *conte
 static void take_gap(struct printer *printer, uint64_t ip)
 {
 	printer->gaps[printer->gap.kind]++;
+	if (printer->gap.kind == GAP_THUNK)
+		return;
 	print_waiting_settle(printer);
 	print_branch_settle(printer);
 	print_gap(printer, ip);

@@ -58,7 +58,7 @@ struct flow_item {
 	};
 };
 
-/** Why a stretch of the trace could not be followed. The order is that of perf's error codes. */
+/** Why a stretch of the trace could not be followed. */
 enum gap_kind {
 	GAP_BAD_PACKET,
 	GAP_NO_CODE,
@@ -67,6 +67,7 @@ enum gap_kind {
 	GAP_LOST, /* the recorder lost data */
 	GAP_LOOP, /* code that never ends and needs no packet */
 	GAP_NO_MEMORY,
+	GAP_THUNK, /* no code, but a packet told where it led: the flow goes on (flow_thunk.h) */
 	GAP_KINDS,
 };
 
@@ -115,7 +116,7 @@ struct flow_code {
 	struct return_sites *returns;        /* where returns are noted; NULL: nowhere */
 };
 
-enum { FLOW_PATCHES = 64 };
+enum { FLOW_PATCHES = 64, FLOW_THUNKS = 32 };
 
 /** Code found patched since it was copied (flow_patch.h), in order of time. */
 struct flow_patches {
@@ -150,11 +151,10 @@ enum flow_state {
 	FLOW_DONE,
 };
 
-/** Whether a flow is a copy of another, to try something out: links between blocks are not used
- * then, and nothing is noted for others. */
+/** Whether a flow is a copy of another, to try something out: nothing is noted for others then. */
 enum flow_trial {
 	FLOW_NO_TRIAL,
-	FLOW_TRIES_PATCHES, /* patch_search.h */
+	FLOW_TRIES_PATCHES, /* patch_search.h: blocks do not know of them, and links are not used */
 	FLOW_TRIES_RETURN,  /* flow_guess.h: it stops where a return goes to no known call */
 };
 
@@ -208,6 +208,7 @@ struct pt_flow {
 	uint64_t told_ip;              /* last IP before the present packet */
 	struct return_stack calls;
 	struct flow_way_back way_back;
+	uint64_t thunks[FLOW_THUNKS]; /* found by flow_thunk.h, some of them */
 	/* So far. */
 	uint64_t insns;       /* that were followed */
 	uint64_t cycles;      /* by CYC packets */

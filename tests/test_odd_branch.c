@@ -134,6 +134,17 @@ static void where_no_function_is_known_a_call_may_go(void **state)
 	assert_int_equal(odd(*state, CALL, (uint64_t)-0x1000000), 0);
 }
 
+static void a_function_may_also_begin_with_an_endbr(void **state)
+{
+	struct fixture *f = *state;
+	struct machine *host = f->flow.machines.host;
+
+	assert_true(odd_branch_is_entry(host, kernel + FUNCTION, 0));
+	assert_true(odd_branch_is_entry(host, kernel + FUNCTION + 4, 0));
+	assert_false(odd_branch_is_entry(host, kernel + FUNCTION + 5, 0));
+	assert_false(odd_branch_is_entry(host, (uint64_t)-0x1000000, 0));
+}
+
 static void a_jump_may_go_anywhere(void **state)
 {
 	assert_int_equal(odd(*state, JUMP, NOWHERE), 0);
@@ -197,6 +208,7 @@ int main(void)
 		TEST(a_call_goes_to_the_beginning_of_a_function),
 		TEST(where_no_function_is_known_a_call_may_go),
 		TEST(a_jump_may_go_anywhere),
+		TEST(a_function_may_also_begin_with_an_endbr),
 		TEST(programs_are_not_looked_at),
 		TEST(what_is_odd_is_logged_with_both_ends),
 		TEST(without_a_log_it_is_only_counted),

@@ -418,6 +418,17 @@ static void a_gap_is_told_in_words_of_perf(void **state)
 		      " ip 0x1000 code 5: Failed to get instruction (queue 0, file offset 0)\n");
 }
 
+static void a_thunk_that_is_in_no_copy_is_only_counted(void **state)
+{
+	struct print_bench *bench = print_bench_new(FIELD_IP, "e");
+
+	add_context(bench, host);
+	add(bench, FLOW_GAP, 0);
+	bench->batch.items[bench->batch.count - 1].count = GAP_THUNK;
+	add(bench, FLOW_AT, 0x1000);
+	prints(bench, "");
+}
+
 static void only_wanted_sides_are_printed(void **state)
 {
 	struct print_bench *bench = print_bench_new(FIELD_IP | FIELD_ADDR, "b");
@@ -452,6 +463,7 @@ int main(void)
 		cmocka_unit_test(a_period_is_due_where_tracing_was_on_for_all_of_it),
 		cmocka_unit_test(every_so_many_instructions_have_a_line),
 		cmocka_unit_test(a_gap_is_told_in_words_of_perf),
+		cmocka_unit_test(a_thunk_that_is_in_no_copy_is_only_counted),
 		cmocka_unit_test(only_wanted_sides_are_printed),
 	};
 

@@ -208,6 +208,7 @@ static void a_call_to_nowhere_disagrees(void **state)
 	assert_non_null(f);
 	assert_true(bench_machines_new(&f->machines));
 	assert_true(bench_add_code(f->machines.host, kernel, "\xe8\0\0\x10\0\xc3", 6));
+	assert_true(bench_add_function(f->machines.host, kernel));
 	pt_put_psb(&trace);
 	pt_put_value(&trace, PT_PSBEND, 0);
 	pt_put_ip(&trace, PT_TIP_PGE, kernel, PT_IP_AUTO);

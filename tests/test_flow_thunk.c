@@ -1,0 +1,183 @@
+#include "decode/flow_thunk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/flow_packet.h"
+#include "tests/flow_fixture.h"
+
+/* A kernel that calls and jumps by thunks of which there is no code (from KERNEL on):
+ *	00 call 10; jmp *%rax			a function
+ *	10 nops; 18 call 100000; ret		a function
+ *	20 nops; 28 jmp 100000			a function
+ *	30 je 32; ret				a function
+ *	40 call 100000; ret			a function */
+enum {
+	BY_CALL = 0x10,
+	AT_CALL = 0x18,
+	BY_JUMP = 0x20,
+	TARGET = 0x30,
+	FTRACED = 0x40,
+	SIZE = 0x50,
+	THUNK = 0x100000,
+};
+
+static const uint64_t kernel = 0xffffffff81000000;
+
+static void set_code(struct flow_fixture *f, uint64_t base)
+{
+	uint8_t code[SIZE];
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code, "\xe8\x0b\0\0\0\xff\xe0", 7);
+	memcpy(code + AT_CALL, "\xe8\xe3\xff\x0f\0\xc3", 6);
+	memcpy(code + BY_JUMP + 8, "\xe9\xd3\xff\x0f\0", 5);
+	memcpy(code + TARGET, "\x74\0\xc3", 3);
+	memcpy(code + FTRACED, "\xe8\xbb\xff\x0f\0\xc3", 6);
+	flow_fixture_code(f, base, code, sizeof(code));
+}
+
+static int set_up(void **state)
+{
+	static struct flow_fixture fixture;
+
+	memset(&fixture, 0, sizeof(fixture));
+	flow_fixture_init(&fixture);
+	set_code(&fixture, kernel);
+	for (uint64_t at = 0; at < SIZE; at += 0x10)
+		assert_true(bench_add_function(fixture.machines.host, kernel + at));
+	*state = &fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	flow_fixture_deinit(*state);
+	return 0;
+}
+
+static void put_tip(struct flow_fixture *f, uint64_t ip)
+{
+	pt_put_ip(&f->trace, PT_TIP, ip, PT_IP_AUTO);
+}
+
+/* The last of `bits` is the newest branch. */
+static void put_tnt(struct flow_fixture *f, unsigned bits, unsigned count)
+{
+	pt_put(&f->trace,
+	       &(struct pt_packet){ .kind = PT_TNT, .payload = bits, .count = (uint16_t)count });
+}
+
+static void follow(struct flow_fixture *f, uint64_t ip)
+{
+	flow_fixture_begin(f, ip, false);
+	while (!flow_next(&f->run))
+		;
+}
+
+static void what_a_thunk_calls_returns_behind_the_call(void **state)
+{
+	struct flow_fixture *f = *state;
+
+	put_tip(f, kernel + TARGET);
+	put_tnt(f, 3, 3); /* not taken, return, return */
+	follow(f, kernel);
+	flow_fixture_expect(f, "BLOCK(ffffffff81000000:10+) TO(ffffffff81000030) GAP(7) "
+			       "AT(ffffffff81100000) BLOCK(ffffffff81000030:1) "
+			       "BLOCK(ffffffff81000032:1+) TO(ffffffff8100001d) "
+			       "BLOCK(ffffffff8100001d:1+) TO(ffffffff81000005)");
+	assert_int_equal(f->flow.gaps, 0);
+	assert_false(f->flow.disagrees);
+}
+
+static void a_jump_by_a_thunk_opens_no_call(void **state)
+{
+	struct flow_fixture *f = *state;
+
+	put_tip(f, kernel + TARGET);
+	put_tnt(f, 1, 2);
+	flow_fixture_begin(f, kernel + BY_JUMP, false);
+	return_stack_push(&f->flow.calls, kernel + 5);
+	while (!flow_next(&f->run))
+		;
+	flow_fixture_expect(f, "BLOCK(ffffffff81000020:9+) TO(ffffffff81000030) GAP(7) "
+			       "AT(ffffffff81100000) BLOCK(ffffffff81000030:1) "
+			       "BLOCK(ffffffff81000032:1+) TO(ffffffff81000005)");
+}
+
+static void what_packets_refute_is_other_code(void **state)
+{
+	struct flow_fixture *f = *state;
+
+	put_tip(f, kernel + TARGET);
+	put_tnt(f, 0, 2); /* a return is always taken */
+	follow(f, kernel + BY_CALL);
+	flow_fixture_expect(f, "BLOCK(ffffffff81000010:9) TIME(0) GAP(1) AT(ffffffff81100000) "
+			       "BEGIN(ffffffff81000030) BLOCK(ffffffff81000030:1) "
+			       "BLOCK(ffffffff81000032:1+) TIME(0) GAP(2) AT(ffffffff81000032)");
+	assert_true(f->flow.disagrees);
+}
+
+/* Rounds through both functions; after five addresses that agree nothing is tried any more. */
+static void a_thunk_that_was_found_is_not_tried_again(void **state)
+{
+	enum { ROUNDS = 8 };
+	struct flow_fixture *f = *state;
+	uint64_t steps;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		put_tip(f, kernel + TARGET);
+		put_tnt(f, 3, 3);
+		put_tip(f, kernel);
+	}
+	flow_fixture_begin(f, kernel, false);
+	assert_int_equal(flow_next(&f->run), 0);
+	assert_int_equal(f->flow.thunks[block_slot(kernel + THUNK, FLOW_THUNKS - 1)],
+			 kernel + THUNK);
+	steps = f->flow.return_steps;
+	while (!flow_next(&f->run))
+		;
+	assert_int_equal(f->flow.return_steps, steps);
+	assert_int_equal(f->flow.gaps, 0);
+}
+
+/* Where functions begin, calls are those of ftrace, which may be gone. */
+static void a_call_at_the_beginning_of_a_function_is_by_no_thunk(void **state)
+{
+	struct flow_fixture *f = *state;
+
+	put_tip(f, kernel + TARGET);
+	follow(f, kernel + FTRACED);
+	flow_fixture_expect(f, "BLOCK(ffffffff81000040:1) TIME(0) GAP(1) AT(ffffffff81100000) "
+			       "BEGIN(ffffffff81000030)");
+	assert_true(f->flow.disagrees);
+}
+
+static void programs_have_no_thunks_of_the_kernel(void **state)
+{
+	struct flow_fixture *f = *state;
+
+	set_code(f, 0x401000);
+	put_tip(f, 0x401000 + TARGET);
+	follow(f, 0x401000 + BY_CALL);
+	flow_fixture_expect(f, "BLOCK(401010:9) TIME(0) GAP(1) AT(501000) BEGIN(401030)");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_a_thunk_calls_returns_behind_the_call),
+		TEST(a_jump_by_a_thunk_opens_no_call),
+		TEST(what_packets_refute_is_other_code),
+		TEST(a_thunk_that_was_found_is_not_tried_again),
+		TEST(a_call_at_the_beginning_of_a_function_is_by_no_thunk),
+		TEST(programs_have_no_thunks_of_the_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
