@@ -42,6 +42,17 @@ static void add_group(struct code *code, const struct flow_patch *patch)
 	(void)code_add_sites(code, sites, count);
 }
 
+static void add_key(struct code *code, const struct flow_patch *patch)
+{
+	const struct label_key *key = &patch->key;
+
+	for (uint32_t at = key->first; at != LABEL_KEY_END; at = label_key_next(key, at)) {
+		struct code_site site = { patch->machine, key->table->items[at].site };
+
+		(void)code_add_sites(code, &site, 1);
+	}
+}
+
 static void add_sites(struct code *code, const struct flow_patch *patch)
 {
 	struct code_site sites[] = { { patch->machine, patch->insn.site },
@@ -49,6 +60,8 @@ static void add_sites(struct code *code, const struct flow_patch *patch)
 
 	if (patch->group.table)
 		add_group(code, patch);
+	else if (patch->key.table)
+		add_key(code, patch);
 	else
 		(void)code_add_sites(code, sites, patch->also.site ? 2 : 1);
 }
@@ -78,10 +91,16 @@ static bool is_same_group(const struct tracepoint_group *a, const struct tracepo
 	       a->is_on == b->is_on;
 }
 
+bool flow_patch_is_group(const struct flow_patch *patch)
+{
+	return patch->group.table || patch->key.table;
+}
+
 bool flow_patch_is_same(const struct flow_patch *a, const struct flow_patch *b)
 {
 	return a->machine == b->machine && is_same_insn(&a->insn, &b->insn) &&
-	       is_same_insn(&a->also, &b->also) && is_same_group(&a->group, &b->group);
+	       is_same_insn(&a->also, &b->also) && is_same_group(&a->group, &b->group) &&
+	       label_key_is_same(&a->key, &b->key);
 }
 
 /* The site of a group; NULL: it has none there. */
@@ -96,13 +115,18 @@ static const struct tracepoint_site *site_of(const struct tracepoint_group *grou
 bool flow_patch_is_about(const struct flow_patch *patch, const struct machine *machine,
 			 uint64_t site)
 {
-	return patch->machine == machine && (patch->insn.site == site || patch->also.site == site ||
-					     site_of(&patch->group, site));
+	if (patch->machine != machine)
+		return false;
+	if (patch->key.table)
+		return label_key_has(&patch->key, site);
+	return patch->insn.site == site || patch->also.site == site || site_of(&patch->group, site);
 }
 
 /* What a patch makes of the instruction at `site`, which it is about. False: it is as copied. */
 static bool insn_at(const struct flow_patch *patch, uint64_t site, struct patched_insn *ret)
 {
+	if (patch->key.table)
+		return label_key_insn(&patch->key, site, ret);
 	if (patch->group.table)
 		return tracepoint_group_insn(&patch->group, site_of(&patch->group, site), ret);
 	*ret = patch->insn.site == site ? patch->insn : patch->also;
@@ -116,7 +140,7 @@ static const struct flow_patch *find(const struct flow_patches *patches,
 	for (uint32_t i = patches->count; i-- > 0;) {
 		const struct flow_patch *patch = &patches->items[i];
 
-		if (patch->group.table && !in_groups)
+		if (flow_patch_is_group(patch) && !in_groups)
 			continue;
 		if (patch->from <= flow->addresses && flow->clock.now >= patch->since &&
 		    flow->clock.now < patch->until && flow_patch_is_about(patch, machine, site))

@@ -30,11 +30,21 @@ static void add_group(struct label_list *list, const struct flow_patch *patch)
 	}
 }
 
+static void add_key(struct label_list *list, const struct flow_patch *patch)
+{
+	const struct label_key *key = &patch->key;
+
+	for (uint32_t at = key->first; at != LABEL_KEY_END; at = label_key_next(key, at))
+		add(list, patch->machine, key->table->items[at].site);
+}
+
 void label_list_add(struct label_list *list, const struct flow_patch *patches, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (patches[i].group.table)
 			add_group(list, &patches[i]);
+		else if (patches[i].key.table)
+			add_key(list, &patches[i]);
 		else
 			add(list, patches[i].machine, patches[i].insn.site);
 	}

@@ -5,11 +5,15 @@
 #include "decode/base/error.h"
 #include "decode/base/sort.h"
 #include "decode/base/vec.h"
+#include "decode/image.h"
+#include "decode/label_targets.h"
 
 enum {
 	ENTRY_SIZE = 16,
 	TARGET_AT = 4,
-	SENSIBLE = 2, /* one in so many at least must be about the code */
+	KEY_AT = 8,
+	KEY_FLAGS = 3, /* bits that say more than where the key is */
+	SENSIBLE = 2,  /* one in so many at least must be about the code */
 };
 
 static uint64_t distance(const uint8_t *data)
@@ -18,6 +22,36 @@ static uint64_t distance(const uint8_t *data)
 }
 
 SORT_BY(compare, struct label_entry, site)
+
+/* The labels of a key are together. */
+struct key_list {
+	struct key {
+		uint64_t key, label; /* the address of the one, the index of the other */
+	} * items;
+	size_t count, room;
+};
+
+SORT_BY_TWO(compare_keys, struct key, key, label)
+
+/* Link each label to the next one of its key. */
+static bool link_labels(struct label_table *table)
+{
+	struct key_list keys = { 0 };
+	bool fits = true;
+
+	for (size_t i = 0; i < table->count && fits; i++)
+		fits = vec_push(&keys, (struct key){ table->items[i].key, i });
+	sort_vec(&keys, compare_keys);
+	for (size_t i = 0, first = 0; i < keys.count; i++) {
+		bool is_last = i + 1 == keys.count || keys.items[i + 1].key != keys.items[i].key;
+
+		table->items[keys.items[i].label].next =
+			(uint32_t)keys.items[is_last ? first : i + 1].label;
+		first = is_last ? i + 1 : first;
+	}
+	vec_free(&keys);
+	return fits;
+}
 
 int label_table_read(struct bytes bytes, uint64_t address, uint64_t from, uint64_t to,
 		     struct label_table *ret)
@@ -30,8 +64,11 @@ int label_table_read(struct bytes bytes, uint64_t address, uint64_t from, uint64
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *data = bytes.data + i * ENTRY_SIZE;
 		uint64_t at = address + i * ENTRY_SIZE;
-		struct label_entry entry = { at + distance(data),
-					     at + TARGET_AT + distance(data + TARGET_AT) };
+		struct label_entry entry = {
+			.site = at + distance(data),
+			.target = at + TARGET_AT + distance(data + TARGET_AT),
+			.key = at + KEY_AT + (load_le(data + KEY_AT, 8) & ~(uint64_t)KEY_FLAGS),
+		};
 
 		if (entry.site < from || entry.site >= to || entry.target < from ||
 		    entry.target >= to)
@@ -42,7 +79,7 @@ int label_table_read(struct bytes bytes, uint64_t address, uint64_t from, uint64
 	if (!ret->count || ret->count < count / SENSIBLE)
 		return -PTVM_BAD_INPUT;
 	sort_vec(ret, compare);
-	return 0;
+	return link_labels(ret) ? 0 : -PTVM_NO_MEMORY;
 }
 
 const struct label_entry *label_table_find(const struct label_table *table, uint64_t site)
@@ -51,6 +88,28 @@ const struct label_entry *label_table_find(const struct label_table *table, uint
 
 	return table->count ? bsearch(&key, table->items, table->count, sizeof(key), compare)
 			    : NULL;
+}
+
+static void see(struct label_entry *entry, const uint8_t *data, size_t left)
+{
+	struct insn insn;
+
+	if (insn_read(data, left, entry->site, 64, &insn) || !label_targets_is_label(&insn))
+		return;
+	entry->is_jump = insn.class == INSN_JMP;
+	if (!entry->is_jump || insn.target == entry->target)
+		entry->size = insn.length;
+}
+
+void label_table_see(struct label_table *table, const struct image *image)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		size_t left = 0;
+		const uint8_t *data = image_find(image, table->items[i].site, &left);
+
+		if (data)
+			see(&table->items[i], data, left);
+	}
 }
 
 void label_table_free(struct label_table *table)

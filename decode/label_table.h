@@ -2,13 +2,20 @@
  * leads. It lies between the symbols __start___jump_table and __stop___jump_table. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "decode/base/bytes.h"
 
+struct image;
+
 struct label_entry {
 	uint64_t site, target;
+	uint64_t key;  /* address of what switches it, together with its other labels */
+	uint32_t next; /* index of the next label of this key; of the last, the first */
+	uint8_t size;  /* of the instruction, 2 or 5; 0: it is no label in the copy */
+	bool is_jump;  /* there, else a NOP */
 };
 
 struct label_table {
@@ -36,6 +43,9 @@ int label_table_read(struct bytes bytes, uint64_t address, uint64_t from, uint64
 
 /** The entry of a site, or NULL. */
 const struct label_entry *label_table_find(const struct label_table *table, uint64_t site);
+
+/** See which form each label has in the copy of the code. */
+void label_table_see(struct label_table *table, const struct image *image);
 
 /** Free the entries; accepts zeroes. */
 void label_table_free(struct label_table *table);

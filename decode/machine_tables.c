@@ -16,6 +16,7 @@ static void load_labels(struct machine *machine)
 	if (label_table_read((struct bytes){ data, end - start }, start, text, text_end,
 			     &machine->labels))
 		label_table_free(&machine->labels);
+	label_table_see(&machine->labels, &machine->image);
 }
 
 /* Make the tables of jump labels and probes when one is first asked for. */

@@ -71,12 +71,22 @@ static bool has_one_of(const struct met_sites *sites, const struct tracepoint_gr
 	return false;
 }
 
+static bool has_label_of(const struct met_sites *sites, const struct label_key *key)
+{
+	for (uint32_t at = key->first; at != LABEL_KEY_END; at = label_key_next(key, at))
+		if (has(sites, key->table->items[at].site))
+			return true;
+	return false;
+}
+
 bool met_sites_have(const struct met_sites *sites, const struct flow_patch *patch)
 {
 	if (sites->is_cut)
 		return true;
 	if (patch->group.table)
 		return has_one_of(sites, &patch->group);
+	if (patch->key.table)
+		return has_label_of(sites, &patch->key);
 	return has(sites, patch->insn.site) || (patch->also.site && has(sites, patch->also.site));
 }
 

@@ -32,6 +32,15 @@ static void add_groups(const struct tracepoint_table *table, const struct tracep
 	}
 }
 
+/* A label of the kernel's own table changes with all others of its key. */
+static void widen(struct machine *machine, const struct insn *insn, struct patch_form *form)
+{
+	const struct label_table *labels = machine_labels(machine);
+
+	if (labels && label_key_find(labels, insn->ip, &form->key))
+		form->insn = (struct patched_insn){ 0 };
+}
+
 static void add_label(struct machine *machine, const struct insn *insn, uint64_t to,
 		      unsigned unlikely, struct patch_forms *ret)
 {
@@ -47,6 +56,8 @@ static void add_label(struct machine *machine, const struct insn *insn, uint64_t
 	if (form.is_usual && unlikely < PATCH_IMPROBABLE)
 		form.unlikely = 0;
 	unlikely = form.unlikely;
+	if (!site)
+		widen(machine, insn, &form);
 	add(ret, &form);
 	for (unsigned i = 0; site && site->call && i < site->entry->count; i++) {
 		form.also = patched_insn_call(site->call, site->entry->probes[i].address);

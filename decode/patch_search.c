@@ -215,6 +215,17 @@ static const struct patch_forms *as_group_was(struct search *search, const struc
 	return forms;
 }
 
+/* All that changed with it are as copied again. */
+static const struct patch_forms *as_key_was(struct search *search, const struct flow_patch *patch)
+{
+	struct patch_forms *forms = &search->group_forms;
+
+	*forms = (struct patch_forms){ .count = 1, .items = { { .key = patch->key } } };
+	forms->items[0].key.is_as_copied = true;
+	forms->items[0].is_usual = true;
+	return forms;
+}
+
 /* The other forms of an instruction; where it is patched already, that it is as copied again. */
 static const struct patch_forms *forms_of(struct search *search, struct machine *machine,
 					  const struct insn *insn, const struct pt_flow *base)
@@ -231,6 +242,8 @@ static const struct patch_forms *forms_of(struct search *search, struct machine 
 	patch = flow_patch_find(&search->now.patches, machine, insn->ip, base, &now);
 	if (patch && patch->group.table)
 		return as_group_was(search, patch);
+	if (patch && patch->key.table)
+		return as_key_was(search, patch);
 	if (patch)
 		return &as_copied;
 	if (cached->machine == machine && cached->ip == insn->ip)
@@ -336,12 +349,13 @@ static void try_site(struct search *search, const struct site *site, const struc
 					    .insn = form->insn,
 					    .also = form->also,
 					    .group = form->group,
+					    .key = form->key,
 					    .from = base->addresses,
 					    .until = UINT64_MAX };
 
 		if (says_nothing_new(search, form, machine, base))
 			continue;
-		if (!form->group.table)
+		if (!flow_patch_is_group(&patch))
 			patch.insn.site = insn->ip;
 		try_form(search, &patch, form, base, depth);
 	}

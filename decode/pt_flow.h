@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "decode/block.h"
+#include "decode/label_key.h"
 #include "decode/pt_clock.h"
 #include "decode/pt_context.h"
 #include "decode/pt_cursor.h"
@@ -127,7 +128,8 @@ struct flow_patches {
 		const struct machine *machine;
 		struct patched_insn insn;
 		struct patched_insn also;      /* of the same change; site 0: none */
-		struct tracepoint_group group; /* instead of both: many at once */
+		struct tracepoint_group group; /* instead of both: many at once, */
+		struct label_key key;          /* or the labels of one key */
 		uint32_t from;                 /* in force once packets told so many addresses, */
 		uint64_t since, until;         /* and at times in [since, until) */
 	} items[FLOW_PATCHES];                 /* the last, see flow_copy() */

@@ -113,6 +113,21 @@ static void a_group_counts_with_its_labels(void **state)
 	assert_int_equal(f->list.count, 2);
 }
 
+/* So do those of a key. */
+static void a_key_counts_with_its_labels(void **state)
+{
+	struct label_entry entries[] = { { .site = 10, .target = 90, .next = 1, .size = 2 },
+					 { .site = 20, .target = 90, .next = 0, .size = 2 } };
+	const struct label_table table = { .items = entries, .count = 2 };
+	struct fixture *f = *state;
+
+	f->patches.items[f->patches.count++] =
+		(struct flow_patch){ .machine = f->machines.host, .key = { .table = &table } };
+	label_list_add(&f->list, f->patches.items, f->patches.count);
+	assert_int_equal(f->list.count, 2);
+	assert_int_equal(label_list_lowest(&f->list), 10);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -121,6 +136,7 @@ int main(void)
 		TEST(each_site_counts_once),
 		TEST(the_lowest_address_is_that_of_all),
 		TEST(a_group_counts_with_its_labels),
+		TEST(a_key_counts_with_its_labels),
 		TEST(what_does_not_fit_is_not_counted),
 	};
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "decode/base/error.h"
+#include "decode/image.h"
 
 enum { ENTRIES = 4, ENTRY_SIZE = 16 };
 
@@ -19,13 +20,19 @@ static void put_le(uint8_t *at, uint64_t value, unsigned size)
 		at[i] = (uint8_t)(value >> 8 * i);
 }
 
-static void put_entry(uint8_t *table, unsigned i, uint64_t site, uint64_t target)
+/* Entry `i`, of a key at `key`, whose distance has flags in its low bits. */
+static void put_entry_of(uint8_t *table, unsigned i, uint64_t site, uint64_t target, uint64_t key)
 {
 	uint64_t at = address + i * ENTRY_SIZE;
 
 	put_le(table + i * ENTRY_SIZE, site - at, 4);
 	put_le(table + i * ENTRY_SIZE + 4, target - at - 4, 4);
-	put_le(table + i * ENTRY_SIZE + 8, 0x1234, 8);
+	put_le(table + i * ENTRY_SIZE + 8, (key - at - 8) | 3, 8);
+}
+
+static void put_entry(uint8_t *table, unsigned i, uint64_t site, uint64_t target)
+{
+	put_entry_of(table, i, site, target, text_end + 16 * (uint64_t)i);
 }
 
 static void entries_are_found_by_their_sites(void **state)
@@ -67,11 +74,57 @@ static void what_is_no_table_is_told_from_one(void **state)
 	label_table_free(&table);
 }
 
+static void labels_of_a_key_are_linked(void **state)
+{
+	uint8_t bytes[ENTRIES * ENTRY_SIZE];
+	struct label_table table;
+
+	put_entry_of(bytes, 0, text + 0x30, text, text_end + 8);
+	put_entry_of(bytes, 1, text + 0x20, text, text_end);
+	put_entry_of(bytes, 2, text + 0x10, text, text_end + 8);
+	put_entry_of(bytes, 3, text + 0x40, text, text_end + 8);
+	assert_int_equal(label_table_read((struct bytes){ bytes, sizeof(bytes) }, address, text,
+					  text_end, &table),
+			 0);
+	assert_int_equal(table.items[0].key, text_end + 8);
+	assert_int_equal(table.items[1].key, text_end);
+	assert_int_equal(table.items[0].next, 2);
+	assert_int_equal(table.items[2].next, 3);
+	assert_int_equal(table.items[3].next, 0);
+	assert_int_equal(table.items[1].next, 1);
+	label_table_free(&table);
+}
+
+static void what_labels_are_in_the_copy_is_seen(void **state)
+{
+	uint8_t code[] = { 0xeb, 0x0e, 0x0f, 0x1f, 0x44, 0,    0,    0x66,
+			   0x90, 0x90, 0x90, 0xe9, 0x1b, 0x00, 0x00, 0x00 };
+	struct label_entry items[] = { { .site = text, .target = text + 0x10 },
+				       { .site = text + 2, .target = text },
+				       { .site = text + 7, .target = text },
+				       { .site = text + 9, .target = text },
+				       { .site = text + 11, .target = text + 0x20 },
+				       { .site = text + 0x100, .target = text } };
+	static const uint8_t sizes[] = { 2, 5, 2, 0, 0, 0 };
+	struct label_table table = { .items = items, .count = 6 };
+	struct image image = { 0 };
+
+	assert_int_equal(image_add(&image, text, code, sizeof(code)), 0);
+	label_table_see(&table, &image);
+	for (unsigned i = 0; i < table.count; i++)
+		assert_int_equal(items[i].size, sizes[i]);
+	assert_true(items[0].is_jump);
+	assert_false(items[1].is_jump || items[2].is_jump);
+	image_free(&image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entries_are_found_by_their_sites),
 		cmocka_unit_test(what_is_no_table_is_told_from_one),
+		cmocka_unit_test(labels_of_a_key_are_linked),
+		cmocka_unit_test(what_labels_are_in_the_copy_is_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

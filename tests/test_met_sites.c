@@ -163,6 +163,26 @@ static void a_group_is_met_where_one_of_its_sites_is(void **state)
 	finish(&f);
 }
 
+static void a_key_is_met_where_one_of_its_labels_is(void **state)
+{
+	struct label_entry items[] = { { .site = base + 0x2, .next = 1, .size = 2 },
+				       { .site = base + 0x42, .next = 0, .size = 2 },
+				       { .site = base + 0x44, .next = 2, .size = 2 } };
+	struct label_table table = { .items = items, .count = 3 };
+	struct fixture f;
+
+	make(&f);
+	note(&f, 0);
+	met_sites_settle(&f.sites);
+	for (uint32_t first = 0; first <= 2; first += 2) {
+		struct flow_patch patch = { .machine = f.machines.host,
+					    .key = { .table = &table, .first = first } };
+
+		assert_int_equal(met_sites_have(&f.sites, &patch), first == 0);
+	}
+	finish(&f);
+}
+
 static void where_memory_was_out_anything_may_have_been_met(void **state)
 {
 	struct fixture f;
@@ -183,6 +203,7 @@ int main(void)
 		cmocka_unit_test(a_block_is_noted_once_in_a_segment),
 		cmocka_unit_test(later_flows_add_to_it),
 		cmocka_unit_test(a_group_is_met_where_one_of_its_sites_is),
+		cmocka_unit_test(a_key_is_met_where_one_of_its_labels_is),
 		cmocka_unit_test(where_memory_was_out_anything_may_have_been_met),
 	};
 

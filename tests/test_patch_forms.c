@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -173,6 +174,32 @@ static void a_tracepoint_is_switched_on_with_its_probe(void **state)
 	assert_true(forms.items[2].group.is_on);
 }
 
+/* By the kernel's own table, with all others of the key. */
+static void a_label_changes_with_its_key(void **state)
+{
+	struct label_entry items[] = { { .site = base + SITE, .target = base + APART, .size = 5 },
+				       { .site = base + OTHER, .target = base, .size = 5 } };
+	struct label_table *labels;
+	struct patch_forms forms;
+	struct fixture fixture;
+
+	for (unsigned count = 1; count <= 2; count++) {
+		make(&fixture, "\x0f\x1f\x44\0\0");
+		labels = &fixture.machines.host->labels;
+		*labels = (struct label_table){ .from = base, .to = base + SIZE };
+		labels->items = malloc(sizeof(items));
+		assert_non_null(labels->items);
+		items[0].next = count - 1;
+		memcpy(labels->items, items, sizeof(items));
+		labels->count = count;
+		forms = find(&fixture);
+		assert_int_equal(forms.count, 1);
+		assert_int_equal(forms.items[0].key.table != NULL, count == 2);
+		assert_int_equal(forms.items[0].insn.site, count == 2 ? 0 : base + SITE);
+		assert_int_equal(forms.items[0].unlikely, 0);
+	}
+}
+
 static void other_calls_are_what_they_are(void **state)
 {
 	struct patch_forms forms;
@@ -221,6 +248,7 @@ int main(void)
 		cmocka_unit_test(a_tracepoint_calls_its_only_probe),
 		cmocka_unit_test(a_trampoline_jumps_to_it),
 		cmocka_unit_test(a_tracepoint_is_switched_on_with_its_probe),
+		cmocka_unit_test(a_label_changes_with_its_key),
 		cmocka_unit_test(other_calls_are_what_they_are),
 		cmocka_unit_test(a_later_copy_is_asked_first),
 		cmocka_unit_test(with_a_later_copy_other_calls_are_no_guess),

@@ -2,7 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -182,6 +182,32 @@ static void load_kernel(struct machine *machine)
 	assert_int_equal(symbols_finish(&machine->symbols, true), 0);
 }
 
+/* The same without tracepoints: labels of one key, by the kernel's own table. Where they lead is a
+ * conditional branch, but in the last function an instruction that packets do not show. */
+static void load_kernel_of_key(struct machine *machine)
+{
+	struct label_table *labels = &machine->labels;
+	uint8_t image[SIZE];
+
+	make_kernel(image);
+	*labels = (struct label_table){ .from = base, .to = base + SIZE, .count = FUNCTIONS };
+	labels->items = calloc(FUNCTIONS, sizeof(*labels->items));
+	assert_non_null(labels->items);
+	for (unsigned i = 0; i < FUNCTIONS; i++) {
+		uint64_t function = base + i * FUNCTION;
+
+		memcpy(image + i * FUNCTION + HOOK, i == SILENT ? "\x31\xdb" : "\x75\0", 2);
+		memcpy(image + i * FUNCTION + HOOK + 2, "\xeb\xc3", 2);
+		labels->items[i] = (struct label_entry){ .site = function + 2,
+							 .target = function + HOOK,
+							 .next = (i + 1) % FUNCTIONS,
+							 .size = 5 };
+		assert_true(bench_add_function(machine, function));
+	}
+	assert_true(bench_add_code(machine, base, image, SIZE));
+	assert_int_equal(symbols_finish(&machine->symbols, true), 0);
+}
+
 static void put_begin(struct pt_bytes *trace, unsigned function)
 {
 	pt_put_psb(trace);
@@ -203,6 +229,18 @@ static void put_visit(struct pt_bytes *trace, unsigned function, bool is_on, uns
 	pt_put_bytes(trace, space, sizeof(space));
 }
 
+/* The same of a label without a tracepoint. */
+static void put_visit_of_key(struct pt_bytes *trace, unsigned function, unsigned next)
+{
+	const struct pt_packet tnt = { .kind = PT_TNT, .count = 1 };
+	static const uint8_t space[SPACE];
+
+	if (function != SILENT)
+		pt_put(trace, &tnt);
+	pt_put_ip(trace, PT_TIP, base + next * FUNCTION, PT_IP_AUTO);
+	pt_put_bytes(trace, space, sizeof(space));
+}
+
 struct bench {
 	struct pt_config config;
 	struct machines machines;
@@ -214,16 +252,24 @@ struct bench {
 /* First two functions run with their tracepoints on, each so often twice in a row: the flow that is
  * lost in the one visit is found again in the next. Then the silent one, in a segment of its own.
  */
-static void begin(struct bench *bench, unsigned times)
+static void begin_with(struct bench *bench, unsigned times, bool has_key)
 {
 	*bench = (struct bench){ .config = { .noretcomp = true } };
 	assert_true(bench_machines_new(&bench->machines));
-	load_kernel(bench->machines.host);
+	if (has_key)
+		load_kernel_of_key(bench->machines.host);
+	else
+		load_kernel(bench->machines.host);
 	put_begin(&bench->trace, 0);
-	for (unsigned i = 0; i < 4 * times; i++)
+	for (unsigned i = 0; i < 4 * times && has_key; i++)
+		put_visit_of_key(&bench->trace, i / 2 % 2, (i + 1) / 2 % 2);
+	for (unsigned i = 0; i < 4 * times && !has_key; i++)
 		put_visit(&bench->trace, i / 2 % 2, true, (i + 1) / 2 % 2);
 	put_begin(&bench->trace, SILENT);
-	put_visit(&bench->trace, SILENT, true, SILENT);
+	if (has_key)
+		put_visit_of_key(&bench->trace, SILENT, SILENT);
+	else
+		put_visit(&bench->trace, SILENT, true, SILENT);
 	pt_put_ip(&bench->trace, PT_TIP_PGD, 0, 0);
 	bench_queue_add(&bench->queue, bench->trace.data, bench->trace.size, false);
 	patch_inference_init(&bench->inference, &bench->config, &bench->machines,
@@ -231,6 +277,11 @@ static void begin(struct bench *bench, unsigned times)
 	assert_int_equal(trace_sources_add(&bench->inference.sources, &bench->queue.queue,
 					   &(struct flow_code){ .pid = 0 }),
 			 0);
+}
+
+static void begin(struct bench *bench, unsigned times)
+{
+	begin_with(bench, times, false);
 }
 
 static void end(struct bench *bench)
@@ -302,6 +353,26 @@ static void what_never_disagrees_is_told_as_others_learned(void **state)
 	end(&bench);
 }
 
+/* A label that packets never show is patched, too. */
+static void labels_of_a_key_are_learned_as_one(void **state)
+{
+	const struct flow_patches *patches;
+	struct outcome text, errors;
+	struct bench bench;
+
+	begin_with(&bench, 20, true);
+	patches = patch_inference_get(&bench.inference);
+	assert_int_equal(patches->count, 1);
+	assert_non_null(patches->items[0].key.table);
+	text = decode_last(&bench, false);
+	assert_int_equal(text.gaps, 0);
+	assert_int_equal(text.patches, 1);
+	errors = decode_last(&bench, true);
+	/* what it leads to and the way back, in both visits */
+	assert_int_equal(text.insns, errors.insns + 4);
+	end(&bench);
+}
+
 /* Nothing disagrees anywhere. */
 static void without_disagreement_code_is_as_copied(void **state)
 {
@@ -322,6 +393,7 @@ int main(void)
 		cmocka_unit_test(a_copy_of_other_code_is_noticed),
 		cmocka_unit_test(what_is_switched_on_together_is_learned_as_one),
 		cmocka_unit_test(what_never_disagrees_is_told_as_others_learned),
+		cmocka_unit_test(labels_of_a_key_are_learned_as_one),
 		cmocka_unit_test(without_disagreement_code_is_as_copied),
 	};
 
