@@ -8,6 +8,7 @@
 
 #include "decode/flow_packet.h"
 #include "tests/flow_fixture.h"
+#include "tests/sim_random.h"
 
 /* A kernel that calls and jumps by thunks of which there is no code (from KERNEL on):
  *	00 call 10; jmp *%rax			a function
@@ -166,6 +167,99 @@ static void programs_have_no_thunks_of_the_kernel(void **state)
 	flow_fixture_expect(f, "BLOCK(401010:9) TIME(0) GAP(1) AT(501000) BEGIN(401030)");
 }
 
+/* Functions that each call two of those behind it, by thunks:
+ *	00 nops; 08 je 0a; call a thunk; 0f je 11; call another; 16 ret */
+enum { FUNCTIONS = 8, FUNCTION_SIZE = 0x20, CALLS = 2, ENTRY_INSNS = 8, CALL_OFFSET = 7 };
+
+struct machine_run {
+	struct flow_fixture *f;
+	struct sim_random random;
+	uint64_t insns;
+	unsigned thunks, bits, count; /* of TNT that were not written yet */
+};
+
+static void make_functions(struct flow_fixture *f, uint64_t base)
+{
+	uint8_t code[FUNCTIONS * FUNCTION_SIZE];
+
+	memset(code, 0x90, sizeof(code));
+	for (unsigned i = 0; i < FUNCTIONS; i++) {
+		uint8_t *at = code + (size_t)i * FUNCTION_SIZE + ENTRY_INSNS;
+
+		assert_true(bench_add_function(f->machines.host, base + i * FUNCTION_SIZE));
+		for (unsigned k = 0; k < CALLS; k++, at += CALL_OFFSET)
+			memcpy(at, "\x74\0\xe8\0\0\x10\0", CALL_OFFSET);
+		*at = 0xc3;
+	}
+	flow_fixture_code(f, base, code, sizeof(code));
+}
+
+static void write_bits(struct machine_run *run)
+{
+	if (run->count)
+		put_tnt(run->f, run->bits, run->count);
+	run->bits = run->count = 0;
+}
+
+static void add_bit(struct machine_run *run, bool bit)
+{
+	run->bits = run->bits << 1 | bit;
+	if (++run->count == 6)
+		write_bits(run);
+}
+
+static void run_leaf(struct machine_run *run)
+{
+	put_tip(run->f, kernel + TARGET);
+	add_bit(run, sim_random_below(&run->random, 2));
+	run->insns++;
+}
+
+/* All but its return. */
+static void run_function(struct machine_run *run, uint64_t base, unsigned number)
+{
+	run->insns += ENTRY_INSNS;
+	for (unsigned k = 0; k < CALLS; k++) {
+		unsigned callee = number + 1;
+
+		callee += sim_random_below(&run->random, FUNCTIONS - number);
+		add_bit(run, sim_random_below(&run->random, 2));
+		write_bits(run);
+		run->thunks++;
+		if (callee == FUNCTIONS) {
+			run_leaf(run);
+		} else {
+			put_tip(run->f, base + callee * FUNCTION_SIZE);
+			run_function(run, base, callee);
+		}
+		add_bit(run, true);
+		run->insns += 3;
+	}
+	write_bits(run);
+}
+
+static void whatever_thunks_call_is_followed_to_its_end(void **state)
+{
+	enum { SEEDS = 32, BASE = 0x1000 };
+	struct flow_fixture *f = *state;
+
+	make_functions(f, kernel + BASE);
+	for (unsigned seed = 1; seed <= SEEDS; seed++) {
+		struct machine_run run = { .f = f, .random = { seed } };
+		unsigned thunks = 0;
+
+		pt_bytes_free(&f->trace);
+		f->trace = (struct pt_bytes){ 0 };
+		run_function(&run, kernel + BASE, seed % FUNCTIONS);
+		follow(f, kernel + BASE + seed % FUNCTIONS * FUNCTION_SIZE);
+		for (uint32_t i = 0; i < f->batch.count; i++)
+			thunks += f->batch.items[i].kind == FLOW_GAP;
+		assert_int_equal(thunks, run.thunks);
+		assert_int_equal(f->flow.gaps, 0);
+		assert_int_equal(f->flow.insns, run.insns);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -177,6 +271,7 @@ int main(void)
 		TEST(a_thunk_that_was_found_is_not_tried_again),
 		TEST(a_call_at_the_beginning_of_a_function_is_by_no_thunk),
 		TEST(programs_have_no_thunks_of_the_kernel),
+		TEST(whatever_thunks_call_is_followed_to_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
