@@ -139,6 +139,9 @@ int pt_flow_run(struct pt_flow *flow, struct flow_batch *batch)
 		addresses = flow->addresses;
 		if (has_ended && !flow_is_in_doubt(flow))
 			return 0;
+		/* A full batch ends here, too, whichever blocks were linked. */
+		if (!has_ended && !flow->tnt_count && !flow_has_room(&run))
+			return 0;
 		r = has_ended ? 0 : flow_next(&run);
 		if (flow->learned.modules.doubt.name && replaced_module_apply(&run, &mark))
 			continue;

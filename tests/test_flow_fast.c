@@ -437,6 +437,46 @@ static bool is_same_item(const struct flow_item *a, const struct flow_item *b)
 	       a->value == b->value;
 }
 
+enum { ENDS = 256 };
+
+/* Where the batches of a trace end, of a few items each. Returns how many they are. */
+static unsigned find_ends(struct flow_fixture *f, bool is_linked, uint64_t ret[ENDS])
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < BLOCKS && !is_linked; i++)
+		memset(flow_fixture_block(f, blocks[i])->successor, 0,
+		       sizeof(flow_fixture_block(f, blocks[i])->successor));
+	flow_fixture_begin(f, BASE, false);
+	f->trace.size -= ALL_PADS;
+	f->batch.room = FLOW_MARGIN + 8;
+	while (!pt_flow_run(&f->flow, &f->batch)) {
+		assert_true(count < ENDS);
+		ret[count++] = pt_cursor_position(&f->flow.cursor);
+	}
+	return count;
+}
+
+/* What explains a disagreement is looked for from the end of a batch on. So it must not matter what
+ * the thread has read before. */
+static void batches_end_where_they_do_without_links(void **state)
+{
+	struct flow_fixture *f = *state;
+	uint64_t clear[ENDS], fast[ENDS];
+
+	for (uint64_t seed = 0; seed < 400; seed++) {
+		struct sim_random random = { seed };
+		unsigned count;
+
+		f->trace.size = 0;
+		f->trace.last_ip = 0;
+		put_some(f, &random);
+		count = find_ends(f, false, clear);
+		assert_int_equal(find_ends(f, true, fast), count);
+		assert_memory_equal(clear, fast, count * sizeof(*clear));
+	}
+}
+
 static void both_paths_find_the_same(void **state)
 {
 	static struct flow_batch clear_batch;
@@ -507,6 +547,7 @@ int main(void)
 		TEST(tracing_that_ends_and_begins_elsewhere_goes_on),
 		TEST(tracing_that_only_ends_leaves_off),
 		TEST(an_end_at_odds_with_the_code_is_for_others_to_settle),
+		TEST(batches_end_where_they_do_without_links),
 		TEST(both_paths_find_the_same),
 		TEST(counting_gaps_alone_finds_the_same),
 	};
