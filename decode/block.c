@@ -407,7 +407,8 @@ int code_add_sites(struct code *code, const struct code_site *sites, size_t coun
 		if (is_site(code, sites[i].machine, sites[i].ip))
 			continue;
 		fits = code->sites.count < MOST_SITES && vec_push(&code->sites, sites[i]);
-		qsort(code->sites.items, code->sites.count, sizeof(*sites), compare_sites);
+		if (fits)
+			qsort(code->sites.items, code->sites.count, sizeof(*sites), compare_sites);
 	}
 	if (code->sites.count > known) {
 		for (struct code_space *space = code->spaces; space; space = space->next)

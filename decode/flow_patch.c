@@ -24,46 +24,56 @@ void flow_patch_expect_little(struct pt_flow *flow)
 		flow->patches.work = HOPELESS_WORK;
 }
 
-static void add_group(struct code *code, const struct flow_patch *patch)
-{
-	const struct tracepoint_table *table = patch->group.table;
-	struct code_site sites[GROUP_SITES];
-	size_t count = 0;
+/* Sites on their way to the code, which looks through all its blocks each time. */
+struct site_list {
+	struct code *code;
+	const struct machine *machine;
+	struct code_site items[GROUP_SITES];
+	size_t count;
+};
 
-	for (size_t i = 0; i < table->count; i++) {
-		if (!tracepoint_group_has(&patch->group, &table->items[i]))
-			continue;
-		if (count == GROUP_SITES) {
-			(void)code_add_sites(code, sites, count);
-			count = 0;
-		}
-		sites[count++] = (struct code_site){ patch->machine, table->items[i].ip };
-	}
-	(void)code_add_sites(code, sites, count);
+static void tell_sites(struct site_list *list)
+{
+	(void)code_add_sites(list->code, list->items, list->count);
+	list->count = 0;
 }
 
-static void add_key(struct code *code, const struct flow_patch *patch)
+static void add_site(struct site_list *list, uint64_t site)
 {
-	const struct label_key *key = &patch->key;
+	if (list->count == GROUP_SITES)
+		tell_sites(list);
+	list->items[list->count++] = (struct code_site){ list->machine, site };
+}
 
-	for (uint32_t at = key->first; at != LABEL_KEY_END; at = label_key_next(key, at)) {
-		struct code_site site = { patch->machine, key->table->items[at].site };
+static void add_group(struct site_list *list, const struct tracepoint_group *group)
+{
+	for (size_t i = 0; i < group->table->count; i++)
+		if (tracepoint_group_has(group, &group->table->items[i]))
+			add_site(list, group->table->items[i].ip);
+}
 
-		(void)code_add_sites(code, &site, 1);
-	}
+static void add_key(struct site_list *list, const struct label_key *key)
+{
+	for (uint32_t at = key->first; at != LABEL_KEY_END; at = label_key_next(key, at))
+		add_site(list, key->table->items[at].site);
 }
 
 static void add_sites(struct code *code, const struct flow_patch *patch)
 {
-	struct code_site sites[] = { { patch->machine, patch->insn.site },
-				     { patch->machine, patch->also.site } };
+	struct site_list list;
 
+	list.code = code;
+	list.machine = patch->machine;
+	list.count = 0;
 	if (patch->group.table)
-		add_group(code, patch);
+		add_group(&list, &patch->group);
 	else if (patch->key.table)
-		add_key(code, patch);
+		add_key(&list, &patch->key);
 	else
-		(void)code_add_sites(code, sites, patch->also.site ? 2 : 1);
+		add_site(&list, patch->insn.site);
+	if (patch->also.site)
+		add_site(&list, patch->also.site);
+	tell_sites(&list);
 }
 
 void flow_patch_settle(struct pt_flow *flow)

@@ -33,7 +33,18 @@ struct key_list {
 
 SORT_BY_TWO(compare_keys, struct key, key, label)
 
-/* Link each label to the next one of its key. */
+/* Link each label in [first, end) to the next one; to itself where a kernel has not so many. */
+static void link_key(struct label_table *table, const struct key *first, const struct key *end)
+{
+	for (const struct key *key = first; key < end; key++) {
+		const struct key *next = key + 1 < end ? key + 1 : first;
+
+		if (end - first > LABEL_KEY_MAX)
+			next = key;
+		table->items[key->label].next = (uint32_t)next->label;
+	}
+}
+
 static bool link_labels(struct label_table *table)
 {
 	struct key_list keys = { 0 };
@@ -42,12 +53,10 @@ static bool link_labels(struct label_table *table)
 	for (size_t i = 0; i < table->count && fits; i++)
 		fits = vec_push(&keys, (struct key){ table->items[i].key, i });
 	sort_vec(&keys, compare_keys);
-	for (size_t i = 0, first = 0; i < keys.count; i++) {
-		bool is_last = i + 1 == keys.count || keys.items[i + 1].key != keys.items[i].key;
-
-		table->items[keys.items[i].label].next =
-			(uint32_t)keys.items[is_last ? first : i + 1].label;
-		first = is_last ? i + 1 : first;
+	for (size_t first = 0, end = 0; first < keys.count; first = end) {
+		while (end < keys.count && keys.items[end].key == keys.items[first].key)
+			end++;
+		link_key(table, keys.items + first, keys.items + end);
 	}
 	vec_free(&keys);
 	return fits;

@@ -24,7 +24,10 @@ struct label_table {
 	uint64_t from, to; /* of the code that it covers, [from, to) */
 };
 
-enum { LABEL_TABLE_MAX = 1 << 18 }; /* entries; a distribution's kernel has some 6000 */
+enum {
+	LABEL_TABLE_MAX = 1 << 18, /* entries; a distribution's kernel has some 6000 */
+	LABEL_KEY_MAX = 1 << 10,   /* labels of one key; where it has more, each is by itself */
+};
 
 /**
  * Read a table as it is in memory since Linux 4.19: entries of 16 bytes, each with the distances of

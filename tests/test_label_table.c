@@ -95,6 +95,28 @@ static void labels_of_a_key_are_linked(void **state)
 	label_table_free(&table);
 }
 
+/* Nobody goes through a quarter of a million labels for each of them. */
+static void too_many_labels_are_of_no_key(void **state)
+{
+	enum { LABELS = LABEL_KEY_MAX + 1 };
+	static uint8_t bytes[LABELS * ENTRY_SIZE];
+	struct label_table table;
+
+	for (unsigned i = 0; i < LABELS; i++)
+		put_entry_of(bytes, i, text, text, text_end);
+	assert_int_equal(label_table_read((struct bytes){ bytes, sizeof(bytes) }, address, text,
+					  text_end, &table),
+			 0);
+	for (unsigned i = 0; i < LABELS; i++)
+		assert_int_equal(table.items[i].next, i);
+	label_table_free(&table);
+	assert_int_equal(label_table_read((struct bytes){ bytes, sizeof(bytes) - ENTRY_SIZE },
+					  address, text, text_end, &table),
+			 0);
+	assert_int_not_equal(table.items[0].next, 0);
+	label_table_free(&table);
+}
+
 static void what_labels_are_in_the_copy_is_seen(void **state)
 {
 	uint8_t code[] = { 0xeb, 0x0e, 0x0f, 0x1f, 0x44, 0,    0,    0x66,
@@ -124,6 +146,7 @@ int main(void)
 		cmocka_unit_test(entries_are_found_by_their_sites),
 		cmocka_unit_test(what_is_no_table_is_told_from_one),
 		cmocka_unit_test(labels_of_a_key_are_linked),
+		cmocka_unit_test(too_many_labels_are_of_no_key),
 		cmocka_unit_test(what_labels_are_in_the_copy_is_seen),
 	};
 
