@@ -8,6 +8,7 @@
 #include "decode/base/vec.h"
 #include "decode/code_visits.h"
 #include "decode/machine_parts.h"
+#include "decode/patch_inference.h"
 #include "decode/patch_search.h"
 #include "decode/replaced_module.h"
 
@@ -277,6 +278,19 @@ void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
 	module_doubts_free(&doubts);
 	code_visits_free(&visits);
 	trace_sources_free(&sources);
+}
+
+void bench_decode_informed(const struct aux_queue *queue, const struct pt_config *config,
+			   const struct machines *machines, struct bench_list *ret)
+{
+	const struct flow_code where = { .pid = 0 };
+	struct patch_inference inference;
+
+	patch_inference_init(&inference, config, machines, &(struct pt_offsets){ 0 });
+	if (trace_sources_add(&inference.sources, queue, &where))
+		abort();
+	decode(queue, config, machines, 0, (struct flow_code){ .inference = &inference }, ret);
+	patch_inference_free(&inference);
 }
 
 void bench_decode_as_copied(const struct aux_queue *queue, const struct pt_config *config,

@@ -1,0 +1,75 @@
+/* Pieces of any bytes as the code of a kernel and its table of jump labels, and the rest as a trace
+ * of it: what was patched is inferred, and the flow comes to an end. The first byte chooses how the
+ * trace was made. */
+#include <stdlib.h>
+
+#include "decode/machine_parts.h"
+#include "tests/flow_bench.h"
+#include "tests/fuzz_input.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const uint64_t text = 0xffffffff81000000, labels = 0xffffffff81008000;
+
+enum { TEXT_SIZE = 0x1000, FUNCTION_SIZE = 0x80, APART = 0x10, ITERATORS = 0x800, PROBES = 0x900 };
+
+static void add_symbol(struct symbols *symbols, uint64_t address, const char *name)
+{
+	const struct symbol symbol = { .start = address, .name = name, .is_global = true };
+
+	if (symbols_add(symbols, &symbol))
+		abort();
+}
+
+/* Functions at equal distances, and of three tracepoints what calls their probes. */
+static void add_symbols(struct symbols *symbols, uint64_t labels_size)
+{
+	static const char *const iterators[] = { "__traceiter_x", "__traceiter_y",
+						 "__traceiter_z" };
+	static const char *const probes[] = { "perf_trace_x", "perf_trace_y", "perf_trace_z" };
+
+	for (uint64_t at = 0; at < ITERATORS; at += FUNCTION_SIZE)
+		add_symbol(symbols, text + at, "function");
+	for (uint64_t i = 0; i < 3; i++) {
+		add_symbol(symbols, text + ITERATORS + i * APART, iterators[i]);
+		add_symbol(symbols, text + PROBES + i * APART, probes[i]);
+	}
+	add_symbol(symbols, text, "_stext");
+	add_symbol(symbols, text + TEXT_SIZE, "_etext");
+	add_symbol(symbols, labels, "__start___jump_table");
+	add_symbol(symbols, labels + labels_size, "__stop___jump_table");
+	if (symbols_finish(symbols, true))
+		abort();
+}
+
+static void load_kernel(struct machine *machine, struct bytes code, struct bytes table)
+{
+	if (!bench_add_code(machine, text, code.data, code.size) ||
+	    !bench_add_code(machine, labels, table.data, table.size))
+		abort();
+	add_symbols(&machine->symbols, table.size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct pt_config config = bench_skylake_x;
+	struct bench_queue queue = { 0 };
+	struct machines machines;
+	struct bytes rest, code;
+
+	if (!size)
+		return 0;
+	rest = (struct bytes){ data + 1, size - 1 };
+	code = fuzz_piece(&rest);
+	code.size = code.size < TEXT_SIZE ? code.size : TEXT_SIZE;
+	config.noretcomp = data[0] & 1;
+	config.tsc = config.mtc = data[0] & 2;
+	if (!bench_machines_new(&machines))
+		abort();
+	load_kernel(machines.host, code, fuzz_piece(&rest));
+	bench_queue_add(&queue, rest.data, rest.size, false);
+	bench_decode_informed(&queue.queue, &config, &machines, NULL);
+	bench_queue_free(&queue);
+	machines_free(&machines);
+	return 0;
+}
