@@ -10,6 +10,7 @@ the first line, from a file that is not in memory, and to a time near its start 
 before and after there is an index."""
 import argparse
 import contextlib
+import math
 import os
 import pathlib
 import re
@@ -67,11 +68,18 @@ def growth(args, ask):
 
 
 def ends(args, folder):
-    """When the recording begins and ends, in seconds."""
-    text = subprocess.run([args.ptvm, "script", "-i", folder, "--show-switch-events", "--itrace=e",
-                           "-F", "time"], capture_output=True, text=True, check=True).stdout
-    times = [float(t) for t in re.findall(r"^\s*([\d.]+):", text, re.MULTILINE)]
-    return min(t for t in times if t), max(times)
+    """When the recording begins and ends, in seconds. There are many lines, and a child's greatest memory is never told
+    as less than ours: so none is kept."""
+    first, last = math.inf, 0
+    with subprocess.Popen([args.ptvm, "script", "-i", folder, "--show-switch-events", "--itrace=e", "-F", "time"],
+                          stdout=subprocess.PIPE, text=True) as child:
+        for line in child.stdout:
+            match = re.match(r"\s*([\d.]+):", line)
+            at = float(match[1]) if match else 0
+            first, last = min(first, at or math.inf), max(last, at)
+    if child.returncode:
+        sys.exit(f"{child.args[0]}: exit status {child.returncode}")
+    return first, last
 
 
 def large(args, ask):
