@@ -60,6 +60,13 @@ static void take_tip(struct flow_run *run, const struct pt_packet *packet)
 	flow->block = NULL;
 }
 
+/* It is no longer known where the flow is, nor in which block. */
+static void stop(struct pt_flow *flow, enum flow_state state)
+{
+	flow->state = state;
+	flow->block = NULL;
+}
+
 void flow_take_pge(struct flow_run *run, const struct pt_packet *packet)
 {
 	struct pt_flow *flow = run->flow;
@@ -68,7 +75,7 @@ void flow_take_pge(struct flow_run *run, const struct pt_packet *packet)
 	flow_tell_time(run);
 	flow->announced.fup_is_plain = false;
 	if (!packet->count) {
-		flow->state = FLOW_LOST;
+		stop(flow, FLOW_LOST);
 		return;
 	}
 	flow_begin_at(run, ip);
@@ -87,8 +94,7 @@ void flow_take_pgd(struct flow_run *run, const struct pt_packet *packet)
 		flow_say(run, FLOW_END_ASYNC, ip);
 	else if (flow->state == FLOW_RUNNING && !flow->quick)
 		flow_end_by_branch(run, ip);
-	flow->state = FLOW_DISABLED;
-	flow->block = NULL;
+	stop(flow, FLOW_DISABLED);
 	flow->tnt_count = 0;
 	flow->announced.at_fup = flow->announced.aborting = flow->announced.overflowed = false;
 	flow_commit_context(run);
@@ -394,7 +400,7 @@ static void take_packet(struct flow_run *run, const struct pt_packet *packet)
 		flow->next_context.cr3 = packet->payload;
 		break;
 	case PT_VMCS: flow->next_context.vmcs = packet->payload; break;
-	case PT_TRACESTOP: flow->state = FLOW_DISABLED; break;
+	case PT_TRACESTOP: stop(flow, FLOW_DISABLED); break;
 	case PT_TSC:
 	case PT_MTC:
 	case PT_CYC: take_timing(flow, packet); break;

@@ -197,6 +197,29 @@ static void a_tip_to_what_was_not_read_is_not_touched(void **state)
 	assert_true(place_in_trace(f) < f->trace.size - ALL_PADS);
 }
 
+static void assert_stops(struct flow_fixture *f)
+{
+	put_tip(f, CALLER);
+	flow_fixture_begin(f, BY_REGISTER, false);
+	assert_true(flow_knows_block(&f->flow));
+	assert_int_equal(flow_next(&f->run), 0);
+	assert_false(flow_run_fast(&f->run, NEVER));
+	flow_fixture_expect(f, "");
+	pt_bytes_free(&f->trace);
+	f->trace = (struct pt_bytes){ 0 };
+}
+
+/* The TIP behind them is of no branch. */
+static void where_nobody_knows_where_it_is_nothing_is_taken(void **state)
+{
+	struct flow_fixture *f = *state;
+
+	pt_put_ip(&f->trace, PT_TIP_PGE, 0, 0);
+	assert_stops(f);
+	pt_put_value(&f->trace, PT_TRACESTOP, 0);
+	assert_stops(f);
+}
+
 static void a_tip_at_a_conditional_branch_is_not_touched(void **state)
 {
 	struct flow_fixture *f = *state;
@@ -533,6 +556,7 @@ int main(void)
 		TEST(a_bit_that_denies_a_return_is_left_over),
 		TEST(a_tip_leads_to_what_was_read),
 		TEST(a_tip_to_what_was_not_read_is_not_touched),
+		TEST(where_nobody_knows_where_it_is_nothing_is_taken),
 		TEST(a_tip_at_a_conditional_branch_is_not_touched),
 		TEST(a_tip_without_an_address_is_not_touched),
 		TEST(any_other_packet_is_left_where_it_is),
