@@ -53,10 +53,11 @@ static inline uint32_t flow_enough_items(const struct flow_run *run)
 bool flow_run_fast(struct flow_run *run, uint64_t until);
 
 /** Whether the memory for code is full and can be emptied now, since no item points to blocks. A
- * single packet may lead through more code than fits. */
+ * single packet may lead through more code than fits. In a trial it cannot be emptied, and what a
+ * trial finds does not depend on how full it is. */
 static inline bool flow_should_forget_code(const struct pt_flow *flow)
 {
-	return flow->gaps_only && code_is_full(flow->where.code);
+	return flow->gaps_only && !flow->trial && code_is_full(flow->where.code);
 }
 
 /** Whether packets and code have just disagreed, or the code may have been replaced. This is dealt

@@ -108,6 +108,33 @@ static void what_is_tried_is_limited(void **state)
 	flow_fixture_deinit(&fixture.f);
 }
 
+/* How many steps it takes to follow packets that say so much, where so many bytes of code fit. */
+static uint64_t steps_where(size_t most_bytes)
+{
+	struct gap_fixture fixture;
+	struct flow_guess *guess;
+	struct pt_flow *flow, trial;
+	uint64_t ret;
+
+	gap_fixture_init(&fixture);
+	gap_fixture_go_round(&fixture);
+	fixture.f.code.most_bytes = most_bytes;
+	flow = begin(&fixture, 0x1005);
+	ret = flow->return_steps;
+	guess = flow_guess_new(flow, &trial);
+	(void)flow_guess_follow(guess, &trial);
+	assert_true(flow_guess_end(guess, flow));
+	ret -= flow->return_steps;
+	patch_inference_free(&fixture.inference);
+	flow_fixture_deinit(&fixture.f);
+	return ret;
+}
+
+static void how_much_code_fits_makes_no_difference(void **state)
+{
+	assert_int_equal(steps_where(0), steps_where(SIZE_MAX));
+}
+
 static void a_trial_tries_nothing(void **state)
 {
 	struct patch_inference inference;
@@ -129,6 +156,7 @@ int main(void)
 		cmocka_unit_test(code_that_is_not_known_proves_nothing),
 		cmocka_unit_test(a_return_to_an_unknown_call_is_tried_next),
 		cmocka_unit_test(what_is_tried_is_limited),
+		cmocka_unit_test(how_much_code_fits_makes_no_difference),
 		cmocka_unit_test(a_trial_tries_nothing),
 	};
 
