@@ -38,15 +38,14 @@ static void report_gaps(const struct team_result *result)
 			      result->corrections, plural(result->corrections));
 }
 
-static void report_labels(const struct team_result *result)
+static void report_patched(const struct patch_list_sites *patched)
 {
-	if (result->labels)
+	if (patched->count)
 		(void)fprintf(stderr,
-			      "ptvm script: %" PRIu64
-			      " jump label%s or call%s found patched in code copied "
-			      "earlier (first at %#" PRIx64 ")\n",
-			      result->labels, plural(result->labels), plural(result->labels),
-			      result->first_label);
+			      "ptvm script: %zu jump label%s or call%s found patched in code "
+			      "copied earlier (first at %#" PRIx64 ")\n",
+			      patched->count, plural(patched->count), plural(patched->count),
+			      patched->lowest);
 }
 
 static void report_damage(const struct perf_data *data)
@@ -187,7 +186,7 @@ static int run(struct script *script, struct ptvm_error *error)
 	if (!r)
 		report_pebs(script);
 	report_gaps(&result);
-	report_labels(&result);
+	report_patched(&result.patched);
 	report_index(&script->index);
 	if (!script->args.pt)
 		report_damage(&script->data);

@@ -1,7 +1,5 @@
 #include "decode/flow_patch.h"
 
-#include <string.h>
-
 #include "decode/label_targets.h"
 
 enum {
@@ -38,24 +36,14 @@ static void tell_sites(struct site_list *list)
 	list->count = 0;
 }
 
-static void add_site(struct site_list *list, uint64_t site)
+static bool add_site(void *context, uint64_t site)
 {
+	struct site_list *list = context;
+
 	if (list->count == GROUP_SITES)
 		tell_sites(list);
 	list->items[list->count++] = (struct code_site){ list->machine, site };
-}
-
-static void add_group(struct site_list *list, const struct tracepoint_group *group)
-{
-	for (size_t i = 0; i < group->table->count; i++)
-		if (tracepoint_group_has(group, &group->table->items[i]))
-			add_site(list, group->table->items[i].ip);
-}
-
-static void add_key(struct site_list *list, const struct label_key *key)
-{
-	for (uint32_t at = key->first; at != LABEL_KEY_END; at = label_key_next(key, at))
-		add_site(list, key->table->items[at].site);
+	return true;
 }
 
 static void add_sites(struct code *code, const struct flow_patch *patch)
@@ -65,14 +53,7 @@ static void add_sites(struct code *code, const struct flow_patch *patch)
 	list.code = code;
 	list.machine = patch->machine;
 	list.count = 0;
-	if (patch->group.table)
-		add_group(&list, &patch->group);
-	else if (patch->key.table)
-		add_key(&list, &patch->key);
-	else
-		add_site(&list, patch->insn.site);
-	if (patch->also.site)
-		add_site(&list, patch->also.site);
+	(void)patch_change_visit(&patch->change, add_site, &list);
 	tell_sites(&list);
 }
 
@@ -89,58 +70,15 @@ void flow_patch_settle(struct pt_flow *flow)
 	flow->block = NULL;
 }
 
-static bool is_same_insn(const struct patched_insn *a, const struct patched_insn *b)
-{
-	return a->site == b->site && a->to == b->to && a->size == b->size &&
-	       !memcmp(a->bytes, b->bytes, a->size);
-}
-
-static bool is_same_group(const struct tracepoint_group *a, const struct tracepoint_group *b)
-{
-	return a->table == b->table && a->unit == b->unit && a->user == b->user &&
-	       a->is_on == b->is_on;
-}
-
-bool flow_patch_is_group(const struct flow_patch *patch)
-{
-	return patch->group.table || patch->key.table;
-}
-
 bool flow_patch_is_same(const struct flow_patch *a, const struct flow_patch *b)
 {
-	return a->machine == b->machine && is_same_insn(&a->insn, &b->insn) &&
-	       is_same_insn(&a->also, &b->also) && is_same_group(&a->group, &b->group) &&
-	       label_key_is_same(&a->key, &b->key);
-}
-
-/* The site of a group; NULL: it has none there. */
-static const struct tracepoint_site *site_of(const struct tracepoint_group *group, uint64_t ip)
-{
-	const struct tracepoint_site *site;
-
-	site = group->table ? tracepoint_table_find(group->table, ip) : NULL;
-	return site && tracepoint_group_has(group, site) ? site : NULL;
+	return a->machine == b->machine && patch_change_is_same(&a->change, &b->change);
 }
 
 bool flow_patch_is_about(const struct flow_patch *patch, const struct machine *machine,
 			 uint64_t site)
 {
-	if (patch->machine != machine)
-		return false;
-	if (patch->key.table)
-		return label_key_has(&patch->key, site);
-	return patch->insn.site == site || patch->also.site == site || site_of(&patch->group, site);
-}
-
-/* What a patch makes of the instruction at `site`, which it is about. False: it is as copied. */
-static bool insn_at(const struct flow_patch *patch, uint64_t site, struct patched_insn *ret)
-{
-	if (patch->key.table)
-		return label_key_insn(&patch->key, site, ret);
-	if (patch->group.table)
-		return tracepoint_group_insn(&patch->group, site_of(&patch->group, site), ret);
-	*ret = patch->insn.site == site ? patch->insn : patch->also;
-	return ret->to;
+	return patch->machine == machine && patch_change_has(&patch->change, site);
 }
 
 static const struct flow_patch *find(const struct flow_patches *patches,
@@ -150,11 +88,11 @@ static const struct flow_patch *find(const struct flow_patches *patches,
 	for (uint32_t i = patches->count; i-- > 0;) {
 		const struct flow_patch *patch = &patches->items[i];
 
-		if (flow_patch_is_group(patch) && !in_groups)
+		if (patch_change_is_group(&patch->change) && !in_groups)
 			continue;
 		if (patch->from <= flow->addresses && flow->clock.now >= patch->since &&
 		    flow->clock.now < patch->until && flow_patch_is_about(patch, machine, site))
-			return insn_at(patch, site, ret) ? patch : NULL;
+			return patch_change_insn(&patch->change, site, ret) ? patch : NULL;
 	}
 	return NULL;
 }

@@ -26,9 +26,6 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block);
 /** Whether there may be jump labels in the block: it is kernel code. */
 bool flow_patch_is_possible(const struct block *block);
 
-/** Whether a patch is of many instructions at once. */
-bool flow_patch_is_group(const struct flow_patch *patch);
-
 /** Whether two patches do the same, at whatever time. */
 bool flow_patch_is_same(const struct flow_patch *a, const struct flow_patch *b);
 

@@ -54,40 +54,18 @@ void met_sites_settle(struct met_sites *sites)
 	sites->count = sites->settled = count;
 }
 
-static bool has(const struct met_sites *sites, uint64_t ip)
+static bool is_not_met(void *context, uint64_t ip)
 {
+	const struct met_sites *sites = *(const struct met_sites **)context;
 	uint32_t key = (uint32_t)ip;
 	size_t at = search_sorted(sites->settled, i, sites->items[i] < key);
 
-	return at < sites->settled && sites->items[at] == key;
+	return at == sites->settled || sites->items[at] != key;
 }
 
-static bool has_one_of(const struct met_sites *sites, const struct tracepoint_group *group)
+bool met_sites_have(const struct met_sites *sites, const struct patch_change *change)
 {
-	for (size_t i = 0; i < group->table->count; i++)
-		if (tracepoint_group_has(group, &group->table->items[i]) &&
-		    has(sites, group->table->items[i].ip))
-			return true;
-	return false;
-}
-
-static bool has_label_of(const struct met_sites *sites, const struct label_key *key)
-{
-	for (uint32_t at = key->first; at != LABEL_KEY_END; at = label_key_next(key, at))
-		if (has(sites, key->table->items[at].site))
-			return true;
-	return false;
-}
-
-bool met_sites_have(const struct met_sites *sites, const struct flow_patch *patch)
-{
-	if (sites->is_cut)
-		return true;
-	if (patch->group.table)
-		return has_one_of(sites, &patch->group);
-	if (patch->key.table)
-		return has_label_of(sites, &patch->key);
-	return has(sites, patch->insn.site) || (patch->also.site && has(sites, patch->also.site));
+	return sites->is_cut || !patch_change_visit(change, is_not_met, &sites);
 }
 
 void met_sites_free(struct met_sites *sites)

@@ -8,7 +8,7 @@
 
 #include "decode/block.h"
 
-struct flow_patch;
+struct patch_change;
 
 /** Zero-initialise before use. */
 struct met_sites {
@@ -27,8 +27,8 @@ void met_sites_note(struct met_sites *sites, struct block *block);
 /** The flow has ended: what it met is added to what others did before. */
 void met_sites_settle(struct met_sites *sites);
 
-/** Whether flows came by what a patch changes. */
-bool met_sites_have(const struct met_sites *sites, const struct flow_patch *patch);
+/** Whether flows came by any instruction that a change has. */
+bool met_sites_have(const struct met_sites *sites, const struct patch_change *change);
 
 /** Free everything; accepts zeroes. */
 void met_sites_free(struct met_sites *sites);

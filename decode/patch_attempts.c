@@ -77,15 +77,21 @@ static const struct flow_patch *last_patch(const struct patch_attempt *attempt)
 	return patches->count ? &patches->items[patches->count - 1] : NULL;
 }
 
+/* Whether two change labels in a row, which lead to the same, `a` the one before. */
+static bool is_next_label(const struct patch_change *a, const struct patch_change *b)
+{
+	return a->insn.to == b->insn.to && a->also.site == b->also.site &&
+	       a->also.to == b->also.to && a->insn.site < b->insn.site &&
+	       b->insn.site - a->insn.site <= ROW;
+}
+
 /* Whether the last patches are of labels in a row, that of `a` before that of `b`. */
 static bool is_before_in_row(const struct patch_attempt *a, const struct patch_attempt *b)
 {
 	const struct flow_patch *first = last_patch(a), *second = last_patch(b);
 
 	return first && second && first->machine == second->machine &&
-	       first->insn.to == second->insn.to && first->also.site == second->also.site &&
-	       first->also.to == second->also.to && first->insn.site < second->insn.site &&
-	       second->insn.site - first->insn.site <= ROW;
+	       is_next_label(&first->change, &second->change);
 }
 
 /* Of two that explain as much: whether `a` is preferred to `b`. */

@@ -20,14 +20,14 @@ static bool is_call(const struct insn *insn)
 static void add_groups(const struct tracepoint_table *table, const struct tracepoint_site *site,
 		       struct patch_forms *ret)
 {
-	struct patch_form form = { .group = { .table = table,
-					      .unit = site->entry->unit,
-					      .is_on = site->copied != site->target },
+	struct patch_form form = { .change.group = { .table = table,
+						     .unit = site->entry->unit,
+						     .is_on = site->copied != site->target },
 				   .is_usual = true };
 
 	for (unsigned user = 0; user < PROBE_USERS; user++) {
-		form.group.user = (uint8_t)user;
-		if (tracepoint_group_has(&form.group, site))
+		form.change.group.user = (uint8_t)user;
+		if (tracepoint_group_has(&form.change.group, site))
 			add(ret, &form);
 	}
 }
@@ -37,14 +37,14 @@ static void widen(struct machine *machine, const struct insn *insn, struct patch
 {
 	const struct label_table *labels = machine_labels(machine);
 
-	if (labels && label_key_find(labels, insn->ip, &form->key))
-		form->insn = (struct patched_insn){ 0 };
+	if (labels && label_key_find(labels, insn->ip, &form->change.key))
+		form->change.insn = (struct patched_insn){ 0 };
 }
 
 static void add_label(struct machine *machine, const struct insn *insn, uint64_t to,
 		      unsigned unlikely, struct patch_forms *ret)
 {
-	struct patch_form form = { .insn = patched_insn_label(insn->ip, insn->length, to),
+	struct patch_form form = { .change.insn = patched_insn_label(insn->ip, insn->length, to),
 				   .unlikely = (uint8_t)unlikely };
 	const struct tracepoint_table *table = machine_tracepoints(machine);
 	const struct tracepoint_site *site;
@@ -60,7 +60,7 @@ static void add_label(struct machine *machine, const struct insn *insn, uint64_t
 		widen(machine, insn, &form);
 	add(ret, &form);
 	for (unsigned i = 0; site && site->call && i < site->entry->count; i++) {
-		form.also = patched_insn_call(site->call, site->entry->probes[i].address);
+		form.change.also = patched_insn_call(site->call, site->entry->probes[i].address);
 		form.unlikely = (uint8_t)(i ? unlikely + 1 : unlikely);
 		add(ret, &form);
 	}
@@ -98,11 +98,12 @@ static bool add_later(struct machine *machine, const struct insn *insn, uint64_t
 		return false;
 	if (insn_read(bytes.data, bytes.size, insn->ip, 64, &later))
 		return true;
-	form.insn.site = insn->ip;
-	form.insn.size = later.length;
-	memcpy(form.insn.bytes, later.bytes, later.length);
-	form.insn.to = later.class == INSN_JMP || later.class == INSN_CALL ? later.target
-									   : insn_next(&later);
+	form.change.insn.site = insn->ip;
+	form.change.insn.size = later.length;
+	memcpy(form.change.insn.bytes, later.bytes, later.length);
+	form.change.insn.to = later.class == INSN_JMP || later.class == INSN_CALL
+				      ? later.target
+				      : insn_next(&later);
 	add(ret, &form);
 	return true;
 }
@@ -141,14 +142,14 @@ static void add_calls(struct machine *machine, const struct insn *insn, uint64_t
 	struct patch_form form = { 0 };
 
 	if (is_ftrace_call(callee) || !is_code(machine, insn->target, time_ns)) {
-		form.insn = patched_insn_label(insn->ip, insn->length, insn_next(insn));
+		form.change.insn = patched_insn_label(insn->ip, insn->length, insn_next(insn));
 		add(ret, &form);
 		return;
 	}
 	if (table)
 		entry = probe_table_find(table, insn->target);
 	for (unsigned i = 0; entry && i < entry->count; i++) {
-		form.insn = patched_insn_call(insn->ip, entry->probes[i].address);
+		form.change.insn = patched_insn_call(insn->ip, entry->probes[i].address);
 		form.unlikely = i > 0;
 		form.is_usual = true;
 		add(ret, &form);

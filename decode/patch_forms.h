@@ -11,10 +11,7 @@ enum {
 
 struct patch_forms {
 	struct patch_form {
-		struct patched_insn insn;
-		struct patched_insn also;      /* changed with it, see struct flow_patch */
-		struct tracepoint_group group; /* instead of both: together with others, */
-		struct label_key key;          /* or with those of its key */
+		struct patch_change change;
 		uint8_t unlikely; /* 0: the code around speaks for it; the more, the less likely */
 		bool is_known;    /* a later copy has it */
 		bool is_usual;    /* a tracepoint that is switched on */

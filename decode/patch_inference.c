@@ -131,7 +131,7 @@ static bool is_good(const struct mismatch_verdict *verdict, const struct patch_c
 		    unsigned against)
 {
 	bool is_limited = verdict->since || verdict->until != UINT64_MAX;
-	bool is_group = flow_patch_is_group(&candidate->patch);
+	bool is_group = patch_change_is_group(&candidate->patch.change);
 	unsigned least = least_gain(candidate);
 
 	if (is_limited && !candidate->is_known)

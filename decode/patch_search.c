@@ -203,26 +203,18 @@ static uint64_t time_of(const struct pt_flow *flow)
 	return time_conv_ns(&flow->config->conv, flow->clock.now);
 }
 
-/* It alone is as copied again, or all that changed with it. */
-static const struct patch_forms *as_group_was(struct search *search, const struct flow_patch *patch)
+/* All that changed with it are as copied again, or, of a group, it alone. */
+static const struct patch_forms *as_before(struct search *search, const struct flow_patch *patch)
 {
 	struct patch_forms *forms = &search->group_forms;
+	struct patch_form *form = forms->items;
 
-	*forms = (struct patch_forms){ .count = 2,
-				       .items = { { .is_usual = true }, { .is_usual = true } } };
-	forms->items[1].group = patch->group;
-	forms->items[1].group.is_on = !patch->group.is_on;
-	return forms;
-}
-
-/* All that changed with it are as copied again. */
-static const struct patch_forms *as_key_was(struct search *search, const struct flow_patch *patch)
-{
-	struct patch_forms *forms = &search->group_forms;
-
-	*forms = (struct patch_forms){ .count = 1, .items = { { .key = patch->key } } };
-	forms->items[0].key.is_as_copied = true;
-	forms->items[0].is_usual = true;
+	if (patch->change.group.table)
+		*form++ = (struct patch_form){ .is_usual = true };
+	*form = (struct patch_form){ .is_usual = true };
+	if (patch_change_is_group(&patch->change))
+		form->change = patch_change_undo(&patch->change);
+	forms->count = (unsigned)(form + 1 - forms->items);
 	return forms;
 }
 
@@ -230,9 +222,6 @@ static const struct patch_forms *as_key_was(struct search *search, const struct 
 static const struct patch_forms *forms_of(struct search *search, struct machine *machine,
 					  const struct insn *insn, const struct pt_flow *base)
 {
-	/* one that was changed before has changed back */
-	static const struct patch_forms as_copied = { .count = 1,
-						      .items = { { .is_usual = true } } };
 	size_t slot = (insn->ip ^ insn->ip >> 9) % CACHED;
 	struct cached *cached = &search->cache[slot];
 	struct patch_forms *forms = &search->forms[slot];
@@ -240,12 +229,8 @@ static const struct patch_forms *forms_of(struct search *search, struct machine 
 	struct patched_insn now;
 
 	patch = flow_patch_find(&search->now.patches, machine, insn->ip, base, &now);
-	if (patch && patch->group.table)
-		return as_group_was(search, patch);
-	if (patch && patch->key.table)
-		return as_key_was(search, patch);
 	if (patch)
-		return &as_copied;
+		return as_before(search, patch);
 	if (cached->machine == machine && cached->ip == insn->ip)
 		return forms;
 	cached->machine = machine;
@@ -308,11 +293,12 @@ static void collect(struct search *search, const struct pt_flow *base, struct si
 static bool says_nothing_new(const struct search *search, const struct patch_form *form,
 			     const struct machine *machine, const struct pt_flow *base)
 {
+	const struct patched_insn *also = &form->change.also;
 	struct patched_insn now;
 
-	return form->also.site &&
-	       flow_patch_find(&search->now.patches, machine, form->also.site, base, &now) &&
-	       now.to == form->also.to;
+	return also->site &&
+	       flow_patch_find(&search->now.patches, machine, also->site, base, &now) &&
+	       now.to == also->to;
 }
 
 static void try_from(struct search *search, const struct pt_flow *base, unsigned depth);
@@ -328,7 +314,7 @@ static void try_form(struct search *search, const struct flow_patch *patch,
 	search->now.traits = (struct patch_traits){
 		.unlikely = traits.unlikely + form->unlikely,
 		.unusual = traits.unusual + !form->is_usual,
-		.groups = traits.groups + (form->group.table != NULL),
+		.groups = traits.groups + (form->change.group.table != NULL),
 		.is_known = form->is_known,
 	};
 	try_from(search, base, depth - 1);
@@ -346,17 +332,14 @@ static void try_site(struct search *search, const struct site *site, const struc
 	for (unsigned i = 0; i < forms.count && search->work; i++) {
 		const struct patch_form *form = &forms.items[i];
 		struct flow_patch patch = { .machine = machine,
-					    .insn = form->insn,
-					    .also = form->also,
-					    .group = form->group,
-					    .key = form->key,
+					    .change = form->change,
 					    .from = base->addresses,
 					    .until = UINT64_MAX };
 
 		if (says_nothing_new(search, form, machine, base))
 			continue;
-		if (!flow_patch_is_group(&patch))
-			patch.insn.site = insn->ip;
+		if (!patch_change_is_group(&patch.change))
+			patch.change.insn.site = insn->ip;
 		try_form(search, &patch, form, base, depth);
 	}
 }

@@ -9,14 +9,13 @@
 #include <stdint.h>
 
 #include "decode/block.h"
-#include "decode/label_key.h"
+#include "decode/patch_change.h"
 #include "decode/pt_clock.h"
 #include "decode/pt_context.h"
 #include "decode/pt_cursor.h"
 #include "decode/pt_segment.h"
 #include "decode/return_stack.h"
 #include "decode/sideband.h"
-#include "decode/tracepoint_table.h"
 
 enum flow_kind {
 	/* `block`: its first `count` instructions ran. FLOW_TAKEN: the conditional branch at its
@@ -126,13 +125,10 @@ struct flow_patches {
 	uint64_t work;           /* instructions that may still be followed in search of more */
 	struct flow_patch {
 		const struct machine *machine;
-		struct patched_insn insn;
-		struct patched_insn also;      /* of the same change; site 0: none */
-		struct tracepoint_group group; /* instead of both: many at once, */
-		struct label_key key;          /* or the labels of one key */
-		uint32_t from;                 /* in force once packets told so many addresses, */
-		uint64_t since, until;         /* and at times in [since, until) */
-	} items[FLOW_PATCHES];                 /* the last, see flow_copy() */
+		struct patch_change change;
+		uint32_t from;         /* in force once packets told so many addresses, */
+		uint64_t since, until; /* and at times in [since, until) */
+	} items[FLOW_PATCHES];         /* the last, see flow_copy() */
 };
 
 /** Modules that may have been replaced since they were copied (replaced_module.h). */

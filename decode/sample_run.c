@@ -107,7 +107,7 @@ static bool is_gone_through(const struct sample_run *run, const struct sample_pa
 	if (pass->candidates && pass->candidates->asked < PATCH_ASKED_MAX &&
 	    mismatch_log_is_at_odds(pass->base, (uint32_t)index))
 		return true;
-	return pass->patch && met_sites_have(&run->sites[index], pass->patch) &&
+	return pass->patch && met_sites_have(&run->sites[index], &pass->patch->change) &&
 	       is_chosen(pass, index);
 }
 

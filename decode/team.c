@@ -58,7 +58,7 @@ static void add_up(struct team *team, struct outcome *outcome)
 	team->insns += outcome->insns;
 	team->translated += outcome->translated;
 	team->corrections += outcome->corrections;
-	label_list_add(&team->labels, outcome->patches, outcome->patch_count);
+	patch_list_add(&team->patches, outcome->patches, outcome->patch_count);
 	free(outcome);
 }
 
@@ -586,6 +586,7 @@ void team_free(struct team *team)
 	rank_heap_free(&team->ranks);
 	chunk_list_free(&team->chunks);
 	timeline_free(&team->timeline);
+	patch_list_free(&team->patches);
 	code_visits_free(&team->visits);
 	module_doubts_free(&team->doubts);
 	patch_inference_free(&team->inference);
@@ -603,8 +604,7 @@ static void get_result(const struct team *team, struct team_result *ret)
 	ret->corrections = team->corrections;
 	ret->note = team->timeline.records.points.note;
 	ret->translated = team->translated;
-	ret->labels = team->labels.count;
-	ret->first_label = label_list_lowest(&team->labels);
+	ret->patched = patch_list_sites(&team->patches);
 }
 
 int team_print(const struct aux_queue *queues, size_t count, const struct print_config *print,

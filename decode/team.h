@@ -10,8 +10,8 @@
 #include "decode/base/rank_heap.h"
 #include "decode/code_visits.h"
 #include "decode/job.h"
-#include "decode/label_list.h"
 #include "decode/patch_inference.h"
+#include "decode/patch_list.h"
 #include "decode/replaced_module.h"
 #include "decode/timed_walk.h"
 #include "decode/timeline.h"
@@ -64,7 +64,7 @@ struct team {
 	/* of segments that are done */
 	uint64_t gaps[GAP_KINDS], insns, corrections, translated;
 	struct trace_progress progress;
-	struct label_list labels;
+	struct patch_list patches;
 	struct patch_inference inference;
 	struct module_doubts doubts;
 	struct code_visits visits;
@@ -73,12 +73,12 @@ struct team {
 /** What came of it. */
 struct team_result {
 	uint64_t gaps[GAP_KINDS];
-	uint64_t insns, lines, bytes; /* bytes of trace */
-	bool written, left_out;       /* lines; or the options left some out */
-	uint64_t corrections;         /* times held back from running backwards */
-	uint64_t translated;          /* TSCs of guests that are not the host's */
-	const char *note;             /* about lines of the recording's samples; NULL none */
-	uint64_t labels, first_label; /* jump labels found changed, and the lowest address */
+	uint64_t insns, lines, bytes;    /* bytes of trace */
+	bool written, left_out;          /* lines; or the options left some out */
+	uint64_t corrections;            /* times held back from running backwards */
+	uint64_t translated;             /* TSCs of guests that are not the host's */
+	const char *note;                /* about lines of the recording's samples; NULL none */
+	struct patch_list_sites patched; /* instructions of kernels */
 };
 
 /**

@@ -38,7 +38,7 @@ static int set_up(void **state)
 	flow_fixture_begin(&fixture.flow, base, false);
 	fixture.one.items[0] = (struct flow_patch){
 		.machine = fixture.flow.machines.host,
-		.insn = { .site = base, .to = base + 2, .bytes = { 0x66, 0x90 }, .size = 2 },
+		.change.insn = { .site = base, .to = base + 2, .bytes = { 0x66, 0x90 }, .size = 2 },
 		.until = UINT64_MAX
 	};
 	fixture.one.count = 1;
@@ -130,8 +130,8 @@ static void patches_of_before_are_kept_by_the_mark(void **state)
 	flow_mark_return(&f->flow.run, &(struct flow_mark){ .flow = f->flow.flow }, &f->one);
 	flow_mark_set(&f->flow.run, &f->mark);
 	assert_int_equal(f->mark.flow.patches.count, 1);
-	assert_int_equal(f->mark.flow.patches.items[0].insn.to, base + 2);
-	f->one.items[0].insn.site = base + 3;
+	assert_int_equal(f->mark.flow.patches.items[0].change.insn.to, base + 2);
+	f->one.items[0].change.insn.site = base + 3;
 	flow_mark_return(&f->flow.run, &f->mark, &f->one);
 	assert_int_equal(f->flow.code.sites.count, 2);
 	flow_mark_return(&f->flow.run, &f->mark, &f->none);

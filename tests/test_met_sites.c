@@ -55,11 +55,11 @@ static void note(struct fixture *f, uint64_t at)
 
 static bool has(const struct fixture *f, uint64_t site, uint64_t also)
 {
-	struct flow_patch patch = { .machine = f->machines.host };
+	struct patch_change change = { 0 };
 
-	patch.insn.site = base + site;
-	patch.also.site = also ? base + also : 0;
-	return met_sites_have(&f->sites, &patch);
+	change.insn.site = base + site;
+	change.also.site = also ? base + also : 0;
+	return met_sites_have(&f->sites, &change);
 }
 
 static void what_may_be_patched_is_noted(void **state)
@@ -155,10 +155,9 @@ static void a_group_is_met_where_one_of_its_sites_is(void **state)
 	note(&f, 0);
 	met_sites_settle(&f.sites);
 	for (uint32_t unit = 1; unit <= 2; unit++) {
-		struct flow_patch patch = { .machine = f.machines.host,
-					    .group = { .table = &table, .unit = unit } };
+		const struct patch_change change = { .group = { .table = &table, .unit = unit } };
 
-		assert_int_equal(met_sites_have(&f.sites, &patch), unit == 1);
+		assert_int_equal(met_sites_have(&f.sites, &change), unit == 1);
 	}
 	finish(&f);
 }
@@ -175,10 +174,9 @@ static void a_key_is_met_where_one_of_its_labels_is(void **state)
 	note(&f, 0);
 	met_sites_settle(&f.sites);
 	for (uint32_t first = 0; first <= 2; first += 2) {
-		struct flow_patch patch = { .machine = f.machines.host,
-					    .key = { .table = &table, .first = first } };
+		const struct patch_change change = { .key = { .table = &table, .first = first } };
 
-		assert_int_equal(met_sites_have(&f.sites, &patch), first == 0);
+		assert_int_equal(met_sites_have(&f.sites, &change), first == 0);
 	}
 	finish(&f);
 }

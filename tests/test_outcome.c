@@ -19,7 +19,7 @@ static struct outcome *make(uint64_t insns, uint64_t first, uint32_t patches)
 	outcome->gaps[GAP_MISMATCH] = 1;
 	outcome->patch_count = patches;
 	for (uint32_t i = 0; i < patches; i++)
-		outcome->patches[i].insn.site = first + i;
+		outcome->patches[i].change.insn.site = first + i;
 	return outcome;
 }
 

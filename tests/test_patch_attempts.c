@@ -27,8 +27,8 @@ static struct patch_attempt attempt_at(uint64_t site, uint64_t reach)
 	struct patch_attempt attempt = { .reach = reach };
 
 	attempt.patches.count = 1;
-	attempt.patches.items[0].insn.site = site;
-	attempt.patches.items[0].insn.to = TARGET;
+	attempt.patches.items[0].change.insn.site = site;
+	attempt.patches.items[0].change.insn.to = TARGET;
 	return attempt;
 }
 
@@ -42,7 +42,7 @@ static void keep(struct patch_attempts *list, uint64_t site, uint64_t reach)
 static uint64_t site_of(const struct patch_attempts *list, unsigned index)
 {
 	assert_true(index < list->count);
-	return list->items[index].patches.items[0].insn.site;
+	return list->items[index].patches.items[0].change.insn.site;
 }
 
 static void what_reaches_furthest_is_first(void **state)
@@ -154,17 +154,17 @@ static void what_not_all_have_is_dropped(void **state)
 	struct patch_attempt attempt = attempt_at(1, UINT64_MAX);
 
 	attempt.patches.count = 3;
-	attempt.patches.items[1].insn.site = 2;
-	attempt.patches.items[2].insn.site = 3;
+	attempt.patches.items[1].change.insn.site = 2;
+	attempt.patches.items[2].change.insn.site = 3;
 	patch_attempts_keep(list, &attempt);
-	attempt.patches.items[2].insn.site = 4;
+	attempt.patches.items[2].change.insn.site = 4;
 	patch_attempts_keep(list, &attempt);
 	attempt.reach = 10; /* it does not explain as much */
-	attempt.patches.items[1].insn.site = 5;
+	attempt.patches.items[1].change.insn.site = 5;
 	patch_attempts_keep(list, &attempt);
 	patch_attempts_agree(list, 1);
 	assert_int_equal(list->items[0].patches.count, 2);
-	assert_int_equal(list->items[0].patches.items[1].insn.site, 2);
+	assert_int_equal(list->items[0].patches.items[1].change.insn.site, 2);
 }
 
 static void enough_is_told_or_met_without_doubt(void **state)

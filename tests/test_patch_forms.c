@@ -78,9 +78,9 @@ static void assert_option(const struct patch_forms *forms, unsigned index, size_
 			  const char *bytes)
 {
 	assert_true(index < forms->count);
-	assert_int_equal(forms->items[index].insn.to, base + to);
-	assert_int_equal(forms->items[index].insn.size, 5);
-	assert_memory_equal(forms->items[index].insn.bytes, bytes, 5);
+	assert_int_equal(forms->items[index].change.insn.to, base + to);
+	assert_int_equal(forms->items[index].change.insn.size, 5);
+	assert_memory_equal(forms->items[index].change.insn.bytes, bytes, 5);
 }
 
 static void a_label_may_be_a_jump(void **state)
@@ -161,17 +161,17 @@ static void a_tracepoint_is_switched_on_with_its_probe(void **state)
 	forms = find(&fixture);
 	assert_int_equal(forms.count, 3);
 	assert_option(&forms, 0, APART, "\xe9\x19\0\0\0");
-	assert_int_equal(forms.items[0].also.site, 0);
+	assert_int_equal(forms.items[0].change.also.site, 0);
 	assert_option(&forms, 1, APART, "\xe9\x19\0\0\0");
-	assert_int_equal(forms.items[1].also.site, base + APART + 2);
-	assert_int_equal(forms.items[1].also.to, base + PROBE);
-	assert_memory_equal(forms.items[1].also.bytes, "\xe8\x59\0\0\0", 5);
+	assert_int_equal(forms.items[1].change.also.site, base + APART + 2);
+	assert_int_equal(forms.items[1].change.also.to, base + PROBE);
+	assert_memory_equal(forms.items[1].change.also.bytes, "\xe8\x59\0\0\0", 5);
 	assert_true(forms.items[0].is_usual && forms.items[1].is_usual && forms.items[2].is_usual);
-	assert_null(forms.items[1].group.table);
-	assert_non_null(forms.items[2].group.table);
-	assert_int_equal(forms.items[2].insn.site, 0);
-	assert_int_equal(forms.items[2].group.user, PROBE_FTRACE);
-	assert_true(forms.items[2].group.is_on);
+	assert_null(forms.items[1].change.group.table);
+	assert_non_null(forms.items[2].change.group.table);
+	assert_int_equal(forms.items[2].change.insn.site, 0);
+	assert_int_equal(forms.items[2].change.group.user, PROBE_FTRACE);
+	assert_true(forms.items[2].change.group.is_on);
 }
 
 /* By the kernel's own table, with all others of the key. */
@@ -194,8 +194,8 @@ static void a_label_changes_with_its_key(void **state)
 		labels->count = count;
 		forms = find(&fixture);
 		assert_int_equal(forms.count, 1);
-		assert_int_equal(forms.items[0].key.table != NULL, count == 2);
-		assert_int_equal(forms.items[0].insn.site, count == 2 ? 0 : base + SITE);
+		assert_int_equal(forms.items[0].change.key.table != NULL, count == 2);
+		assert_int_equal(forms.items[0].change.insn.site, count == 2 ? 0 : base + SITE);
 		assert_int_equal(forms.items[0].unlikely, 0);
 	}
 }
@@ -222,8 +222,8 @@ static void a_later_copy_is_asked_first(void **state)
 	memcpy(fixture.later + SITE, "\xc3\xcc\xcc\xcc\xcc", 5);
 	forms = find(&fixture);
 	assert_int_equal(forms.count, 1);
-	assert_int_equal(forms.items[0].insn.size, 1);
-	assert_int_equal(forms.items[0].insn.bytes[0], 0xc3);
+	assert_int_equal(forms.items[0].change.insn.size, 1);
+	assert_int_equal(forms.items[0].change.insn.bytes[0], 0xc3);
 	assert_true(forms.items[0].is_known);
 }
 

@@ -34,7 +34,7 @@ static void find(struct fixture *f, uint64_t site, unsigned unlikely, bool is_kn
 
 	assert_true(f->candidates.count <= PATCH_CANDIDATES);
 	*candidate = (struct patch_candidate){ .unlikely = unlikely, .is_known = is_known };
-	candidate->patch.insn.site = site;
+	candidate->patch.change.insn.site = site;
 }
 
 static void gather(struct fixture *f)
@@ -45,7 +45,7 @@ static void gather(struct fixture *f)
 
 static const struct patch_hypothesis *at(const struct fixture *f, uint64_t site)
 {
-	const struct flow_patch patch = { .insn.site = site };
+	const struct flow_patch patch = { .change.insn.site = site };
 
 	return patch_hypotheses_find(&f->list, &patch);
 }
@@ -103,7 +103,7 @@ static void the_likeliest_are_first_then_those_found_first(void **state)
 	find(f, 4, 2, true);
 	gather(f);
 	for (unsigned i = 0; i < 4; i++)
-		assert_int_equal(f->list.items[i].candidate.patch.insn.site, order[i]);
+		assert_int_equal(f->list.items[i].candidate.patch.change.insn.site, order[i]);
 }
 
 static void what_is_gained_counts_before_what_is_likely(void **state)

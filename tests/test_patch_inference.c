@@ -31,7 +31,7 @@ static bool is_so(const struct sim_code *code, const struct flow_patch *patch)
 		const struct sim_insn *insn = &code->insns.items[i];
 		uint8_t first = code->bytes[insn->ip - code->base];
 
-		if (insn->ip == patch->insn.site)
+		if (insn->ip == patch->change.insn.site)
 			return insn->kind == SIM_LABEL &&
 			       insn->jumps != (first == 0xeb || first == 0xe9);
 	}
@@ -328,9 +328,9 @@ static void what_is_switched_on_together_is_learned_as_one(void **state)
 	begin(&bench, 20);
 	patches = patch_inference_get(&bench.inference);
 	assert_int_equal(patches->count, 1);
-	assert_non_null(patches->items[0].group.table);
-	assert_int_equal(patches->items[0].group.user, PROBE_PERF);
-	assert_true(patches->items[0].group.is_on);
+	assert_non_null(patches->items[0].change.group.table);
+	assert_int_equal(patches->items[0].change.group.user, PROBE_PERF);
+	assert_true(patches->items[0].change.group.is_on);
 	assert_int_equal(patches->items[0].since, 0);
 	assert_int_equal(patches->items[0].until, UINT64_MAX);
 	end(&bench);
@@ -363,7 +363,7 @@ static void labels_of_a_key_are_learned_as_one(void **state)
 	begin_with(&bench, 20, true);
 	patches = patch_inference_get(&bench.inference);
 	assert_int_equal(patches->count, 1);
-	assert_non_null(patches->items[0].key.table);
+	assert_non_null(patches->items[0].change.key.table);
 	text = decode_last(&bench, false);
 	assert_int_equal(text.gaps, 0);
 	assert_int_equal(text.patches, 1);

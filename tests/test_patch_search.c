@@ -185,10 +185,10 @@ static void assert_patch(const struct found *found, size_t site, size_t to, cons
 
 	assert_int_equal(found->gaps, 0);
 	assert_int_equal(found->patches.count, 1);
-	assert_int_equal(patch->insn.site, base + site);
-	assert_int_equal(patch->insn.to, base + to);
-	assert_int_equal(patch->insn.size, 5);
-	assert_memory_equal(patch->insn.bytes, bytes, 5);
+	assert_int_equal(patch->change.insn.site, base + site);
+	assert_int_equal(patch->change.insn.to, base + to);
+	assert_int_equal(patch->change.insn.size, 5);
+	assert_memory_equal(patch->change.insn.bytes, bytes, 5);
 }
 
 static void assert_none(const struct found *found)
@@ -354,9 +354,9 @@ static void a_tracepoint_need_not_explain_as_much(void **state)
 
 	assert_int_equal(found.gaps, 1);
 	assert_int_equal(found.patches.count, 1);
-	assert_int_equal(found.patches.items[0].insn.site, base + LABEL);
-	assert_int_equal(found.patches.items[0].also.site, base + JUMPED);
-	assert_int_equal(found.patches.items[0].also.to, base + PROBE);
+	assert_int_equal(found.patches.items[0].change.insn.site, base + LABEL);
+	assert_int_equal(found.patches.items[0].change.also.site, base + JUMPED);
+	assert_int_equal(found.patches.items[0].change.also.to, base + PROBE);
 	found = trace_and_call(true, 10);
 	assert_none(&found);
 	found = trace_and_call(false, 40);
@@ -403,10 +403,10 @@ static void what_is_switched_on_together_is_one_patch(void **state)
 
 	assert_int_equal(found.gaps, 0);
 	assert_int_equal(found.patches.count, 1);
-	assert_int_equal(patch->insn.site, 0);
-	assert_non_null(patch->group.table);
-	assert_int_equal(patch->group.user, PROBE_PERF);
-	assert_true(patch->group.is_on);
+	assert_int_equal(patch->change.insn.site, 0);
+	assert_non_null(patch->change.group.table);
+	assert_int_equal(patch->change.group.user, PROBE_PERF);
+	assert_true(patch->change.group.is_on);
 }
 
 static void what_is_on_alone_is_no_group(void **state)
@@ -415,8 +415,8 @@ static void what_is_on_alone_is_no_group(void **state)
 
 	assert_int_equal(found.gaps, 0);
 	assert_int_equal(found.patches.count, 1);
-	assert_int_equal(found.patches.items[0].insn.site, base + LABEL);
-	assert_null(found.patches.items[0].group.table);
+	assert_int_equal(found.patches.items[0].change.insn.site, base + LABEL);
+	assert_null(found.patches.items[0].change.group.table);
 }
 
 /* A wrong turn into a loop takes any conditional branches, until an address is told. */

@@ -1,4 +1,4 @@
-#include "decode/label_list.h"
+#include "decode/patch_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 struct fixture {
 	struct machines machines;
-	struct label_list list;
+	struct patch_list list;
 	struct flow_patches patches;
 };
 
@@ -30,6 +30,7 @@ static int tear_down(void **state)
 {
 	struct fixture *f = *state;
 
+	patch_list_free(&f->list);
 	machines_free(&f->machines);
 	free(f);
 	return 0;
@@ -38,7 +39,8 @@ static int tear_down(void **state)
 static void patch(struct fixture *f, const struct machine *machine, uint64_t site)
 {
 	f->patches.items[f->patches.count++] =
-		(struct flow_patch){ .machine = machine, .insn.site = site };
+		(struct flow_patch){ .machine = machine,
+				     .change.insn = { .site = site, .to = site + 2 } };
 }
 
 static void each_site_counts_once(void **state)
@@ -50,46 +52,46 @@ static void each_site_counts_once(void **state)
 	patch(f, host, 20);
 	patch(f, guest, 20);
 	patch(f, host, 30);
-	label_list_add(&f->list, f->patches.items, f->patches.count);
-	assert_int_equal(f->list.count, 3);
-	label_list_add(&f->list, f->patches.items, f->patches.count);
+	patch_list_add(&f->list, f->patches.items, f->patches.count);
+	assert_int_equal(patch_list_sites(&f->list).count, 3);
+	patch_list_add(&f->list, f->patches.items, f->patches.count);
+	assert_int_equal(patch_list_sites(&f->list).count, 3);
 	assert_int_equal(f->list.count, 3);
 	assert_ptr_equal(f->list.items[2].machine, guest);
-	assert_int_equal(f->list.items[2].ip, 20);
 	patch(f, guest, 10);
-	label_list_add(&f->list, f->patches.items, f->patches.count);
-	assert_int_equal(f->list.count, 4);
+	patch_list_add(&f->list, f->patches.items, f->patches.count);
+	assert_int_equal(patch_list_sites(&f->list).count, 4);
 }
 
 static void the_lowest_address_is_that_of_all(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(label_list_lowest(&f->list), 0);
+	assert_int_equal(patch_list_sites(&f->list).lowest, 0);
 	patch(f, f->machines.host, 30);
-	label_list_add(&f->list, f->patches.items, f->patches.count);
-	assert_int_equal(label_list_lowest(&f->list), 30);
+	patch_list_add(&f->list, f->patches.items, f->patches.count);
+	assert_int_equal(patch_list_sites(&f->list).lowest, 30);
 	patch(f, f->machines.guests[0], 10);
 	patch(f, f->machines.host, 20);
-	label_list_add(&f->list, f->patches.items, f->patches.count);
-	assert_int_equal(label_list_lowest(&f->list), 10);
+	patch_list_add(&f->list, f->patches.items, f->patches.count);
+	assert_int_equal(patch_list_sites(&f->list).lowest, 10);
 }
 
 static void what_does_not_fit_is_not_counted(void **state)
 {
 	struct fixture *f = *state;
 
-	for (uint64_t site = 1; site <= LABEL_LIST_MAX + 10;) {
+	for (uint64_t site = 1; site <= PATCH_LIST_MAX + 10;) {
 		for (f->patches.count = 0; f->patches.count < FLOW_PATCHES - 1; site++)
 			patch(f, f->machines.host, site);
-		label_list_add(&f->list, f->patches.items, f->patches.count);
+		patch_list_add(&f->list, f->patches.items, f->patches.count);
 	}
-	assert_int_equal(f->list.count, LABEL_LIST_MAX);
-	assert_int_equal(f->list.items[LABEL_LIST_MAX - 1].ip, LABEL_LIST_MAX);
+	assert_int_equal(patch_list_sites(&f->list).count, PATCH_LIST_MAX);
+	assert_int_equal(f->list.items[PATCH_LIST_MAX - 1].change.insn.site, PATCH_LIST_MAX);
 }
 
-/* Of a group all labels count that it changes. */
-static void a_group_counts_with_its_labels(void **state)
+/* Of a group all count that it changes. */
+static void a_group_counts_with_its_sites(void **state)
 {
 	const struct probe_entry entry = { .unit = 1,
 					   .probes = { { 1000, PROBE_PERF } },
@@ -105,12 +107,12 @@ static void a_group_counts_with_its_labels(void **state)
 
 	f->patches.items[f->patches.count++] =
 		(struct flow_patch){ .machine = f->machines.host,
-				     .group = { &table, 1, PROBE_PERF, true } };
-	label_list_add(&f->list, f->patches.items, f->patches.count);
-	assert_int_equal(f->list.count, 2);
-	assert_int_equal(label_list_lowest(&f->list), 20);
-	label_list_add(&f->list, f->patches.items, f->patches.count);
-	assert_int_equal(f->list.count, 2);
+				     .change.group = { &table, 1, PROBE_PERF, true } };
+	patch_list_add(&f->list, f->patches.items, f->patches.count);
+	assert_int_equal(patch_list_sites(&f->list).count, 3);
+	assert_int_equal(patch_list_sites(&f->list).lowest, 10);
+	patch_list_add(&f->list, f->patches.items, f->patches.count);
+	assert_int_equal(patch_list_sites(&f->list).count, 3);
 }
 
 /* So do those of a key. */
@@ -122,10 +124,11 @@ static void a_key_counts_with_its_labels(void **state)
 	struct fixture *f = *state;
 
 	f->patches.items[f->patches.count++] =
-		(struct flow_patch){ .machine = f->machines.host, .key = { .table = &table } };
-	label_list_add(&f->list, f->patches.items, f->patches.count);
-	assert_int_equal(f->list.count, 2);
-	assert_int_equal(label_list_lowest(&f->list), 10);
+		(struct flow_patch){ .machine = f->machines.host,
+				     .change.key = { .table = &table } };
+	patch_list_add(&f->list, f->patches.items, f->patches.count);
+	assert_int_equal(patch_list_sites(&f->list).count, 2);
+	assert_int_equal(patch_list_sites(&f->list).lowest, 10);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -135,7 +138,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_site_counts_once),
 		TEST(the_lowest_address_is_that_of_all),
-		TEST(a_group_counts_with_its_labels),
+		TEST(a_group_counts_with_its_sites),
 		TEST(a_key_counts_with_its_labels),
 		TEST(what_does_not_fit_is_not_counted),
 	};
