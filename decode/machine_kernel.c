@@ -7,7 +7,7 @@
 #include "decode/kallsyms.h"
 #include "decode/machine_parts.h"
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, INT3 = 0xcc };
 
 /* A failure of a file that the user did not name becomes a note, and loading goes on. */
 static int settle(struct machine *machine, int r, const char *asked, const struct ptvm_error *from,
@@ -61,14 +61,27 @@ static int name_pieces(struct machine *machine)
 	return history_finish(&machine->maps.history, &dropped);
 }
 
+/* Memory for code that is not in use is full of INT3 (mm/execmem.c). */
+static bool is_unused(const uint8_t *page)
+{
+	return page[0] == INT3 && !memcmp(page, page + 1, PAGE - 1);
+}
+
+static bool has_no_code(const struct image *image, uint64_t address)
+{
+	size_t left;
+	const uint8_t *page = image_find(image, address, &left);
+
+	return !page || (left >= PAGE && is_unused(page));
+}
+
 /* How many bytes from `at` on, in whole pages, are of addresses that have no code yet. */
 static uint64_t missing_bytes(const struct image *image, const struct elf_segment *segment,
 			      uint64_t at)
 {
 	uint64_t end = at;
-	size_t left;
 
-	while (end + PAGE <= segment->size && !image_find(image, segment->address + end, &left))
+	while (end + PAGE <= segment->size && has_no_code(image, segment->address + end))
 		end += PAGE;
 	return end - at;
 }
@@ -121,8 +134,8 @@ static int load_later(struct machine *machine, const char *path, struct ptvm_err
 	struct elf_file file;
 	int r = machine_open_elf(machine, path, &file, error);
 
-	if (!r && (add_changed(&machine->later, &machine->image, &file) ||
-		   add_missing(&machine->image, &file)))
+	if (!r && (add_missing(&machine->image, &file) ||
+		   add_changed(&machine->later, &machine->image, &file)))
 		r = -PTVM_NO_MEMORY;
 	elf_file_close(&file);
 	return r;

@@ -421,6 +421,31 @@ static void a_later_copy_fills_gaps_and_tells_what_changed(void **state)
 	assert_note(bench, 0, NULL);
 }
 
+/* Memory for code where the first copy has nothing but INT3s was not in use. */
+static void a_later_copy_has_the_code_of_what_was_not_in_use(void **state)
+{
+	static uint8_t first[3 * PAGE], later[3 * PAGE];
+	const struct elf_make_segment before = { MODULE, first, sizeof(first) };
+	const struct elf_make_segment after = { MODULE, later, sizeof(later) };
+	struct bench *bench = *state;
+	struct code_view view;
+
+	memset(first, 0xcc, sizeof(first));
+	first[2 * PAGE] = '1';
+	memset(later, '2', sizeof(later));
+	memset(later, 0xcc, PAGE);
+	bench->files.kcore = elf_file(bench, "kcore", &before, 1);
+	bench->files.later_kcore = elf_file(bench, "later", &after, 1);
+	assert_int_equal(load(bench), 0);
+	for (unsigned page = 0; page < 3; page++) {
+		assert_int_equal(machine_code(bench->host, -1, MODULE + page * PAGE, 100, &view),
+				 0);
+		assert_int_equal(view.data[0], "\xcc\x32\x31"[page] & 0xff);
+	}
+	assert_int_equal(bench->host->later.changes.items[0].start, MODULE + 2 * PAGE);
+	assert_note(bench, 0, NULL);
+}
+
 int main(void)
 {
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -443,6 +468,7 @@ int main(void)
 		WITH_FIXTURE(modules_have_names_where_the_recording_has_none),
 		WITH_FIXTURE(maps_of_the_recording_go_before_modules),
 		WITH_FIXTURE(a_later_copy_fills_gaps_and_tells_what_changed),
+		WITH_FIXTURE(a_later_copy_has_the_code_of_what_was_not_in_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
