@@ -39,6 +39,7 @@ void code_free(struct code *code)
 {
 	code_trim(code);
 	vec_free(&code->sites);
+	vec_free(&code->traced);
 }
 
 bool code_is_full(const struct code *code)
@@ -318,6 +319,26 @@ static bool has_site(const struct code *code, const struct block *block)
 	return false;
 }
 
+static bool is_of_traced(const struct code_traced *traced, const struct block *block)
+{
+	if (block->space->machine != traced->machine || block->space->pid >= 0)
+		return false;
+	if (ftrace_table_has_caller(traced->table, block->ip))
+		return true;
+	for (unsigned i = 0; i < block->count && traced->is_all; i++)
+		if (ftrace_table_has(traced->table, &block->insns[i]))
+			return true;
+	return false;
+}
+
+static bool is_patched(const struct code *code, const struct block *block)
+{
+	for (size_t i = 0; i < code->traced.count; i++)
+		if (is_of_traced(&code->traced.items[i], block))
+			return true;
+	return has_site(code, block);
+}
+
 /* Whether `ip` is in an instruction of a kernel's module, not at its beginning, if what is between
  * it and the symbol before is code. Nobody goes there: it is other code than that. The draft holds
  * no longer than what this was found by. */
@@ -359,7 +380,7 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 	block->next = next;
 	block->space = space;
 	block->astray = astray;
-	block->patched = astray || has_site(code, block);
+	block->patched = astray || is_patched(code, block);
 	if (end == BLOCK_CONDITIONAL)
 		block->target = draft.insns[draft.count - 1].target;
 	return block;
@@ -390,12 +411,21 @@ static void mark_patched(const struct code *code, struct code_space *space)
 
 	for (size_t i = 0; i <= space->mask; i++)
 		for (block = space->slots[i]; block; block = block->chain)
-			block->patched |= has_site(code, block);
+			block->patched |= is_patched(code, block);
 	for (size_t i = 0; i <= space->mask; i++)
 		for (block = space->slots[i]; block; block = block->chain)
 			for (int way = 0; way < 2; way++)
 				if (block->successor[way] && block->successor[way]->patched)
 					block->successor[way] = NULL;
+}
+
+/* What is patched has changed. */
+static void mark_all_patched(struct code *code)
+{
+	for (struct code_space *space = code->spaces; space; space = space->next)
+		if (space->pid < 0)
+			mark_patched(code, space);
+	stretch_table_free(code);
 }
 
 int code_add_sites(struct code *code, const struct code_site *sites, size_t count)
@@ -410,13 +440,21 @@ int code_add_sites(struct code *code, const struct code_site *sites, size_t coun
 		if (fits)
 			qsort(code->sites.items, code->sites.count, sizeof(*sites), compare_sites);
 	}
-	if (code->sites.count > known) {
-		for (struct code_space *space = code->spaces; space; space = space->next)
-			if (space->pid < 0)
-				mark_patched(code, space);
-		stretch_table_free(code);
-	}
+	if (code->sites.count > known)
+		mark_all_patched(code);
 	return fits ? 0 : -PTVM_NO_MEMORY;
+}
+
+int code_add_traced(struct code *code, const struct code_traced *traced)
+{
+	for (size_t i = 0; i < code->traced.count; i++)
+		if (code->traced.items[i].table == traced->table &&
+		    code->traced.items[i].is_all >= traced->is_all)
+			return 0;
+	if (!vec_push(&code->traced, *traced))
+		return -PTVM_NO_MEMORY;
+	mark_all_patched(code);
+	return 0;
 }
 
 /* Read an instruction again, from other bytes. */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "decode/base/arena.h"
+#include "decode/ftrace_table.h"
 #include "decode/machine.h"
 #include "decode/x86_insn.h"
 
@@ -73,6 +74,13 @@ struct code_site {
 	uint64_t ip;
 };
 
+/** Functions of a kernel that were found traced. */
+struct code_traced {
+	const struct machine *machine;
+	const struct ftrace_table *table;
+	bool is_all; /* else only what trampolines are made of */
+};
+
 /** All address spaces met so far. One thread's; memory is bounded by code_is_full(). */
 struct code {
 	const struct machines *machines;
@@ -88,6 +96,10 @@ struct code {
 		struct code_site *items;
 		size_t count, room;
 	} sites; /* by address; blocks with one of them are `patched` */
+	struct {
+		struct code_traced *items;
+		size_t count, room;
+	} traced; /* so are blocks with what these have */
 };
 
 /** Begin without any code. `machines` must outlive it. */
@@ -121,6 +133,10 @@ struct block *block_get(struct code *code, struct code_space *space, uint64_t ip
 /** From now on blocks of kernels with the instructions at these sites are `patched`. Returns 0 or
  * -PTVM_NO_MEMORY, also when there are too many sites. */
 int code_add_sites(struct code *code, const struct code_site *sites, size_t count);
+
+/** The same for blocks with an instruction of a table, or only those that may stand for a
+ * trampoline. The table is borrowed. Returns 0 or -PTVM_NO_MEMORY. */
+int code_add_traced(struct code *code, const struct code_traced *traced);
 
 /**
  * The same block with other bytes for instruction `index`, with which it ends.

@@ -48,8 +48,14 @@ static bool add_site(void *context, uint64_t site)
 
 static void add_sites(struct code *code, const struct flow_patch *patch)
 {
+	const struct ftrace_change *ftrace = &patch->change.ftrace;
 	struct site_list list;
 
+	if (ftrace->table)
+		(void)code_add_traced(code, &(struct code_traced){ patch->machine, ftrace->table,
+								   !ftrace->site });
+	if (ftrace->table && !ftrace->site)
+		return;
 	list.code = code;
 	list.machine = patch->machine;
 	list.count = 0;
@@ -81,6 +87,12 @@ bool flow_patch_is_about(const struct flow_patch *patch, const struct machine *m
 	return patch->machine == machine && patch_change_has(&patch->change, site);
 }
 
+static bool is_in_force(const struct flow_patch *patch, const struct pt_flow *flow)
+{
+	return patch->from <= flow->addresses && flow->clock.now >= patch->since &&
+	       flow->clock.now < patch->until;
+}
+
 static const struct flow_patch *find(const struct flow_patches *patches,
 				     const struct machine *machine, uint64_t site, bool in_groups,
 				     const struct pt_flow *flow, struct patched_insn *ret)
@@ -90,8 +102,7 @@ static const struct flow_patch *find(const struct flow_patches *patches,
 
 		if (patch_change_is_group(&patch->change) && !in_groups)
 			continue;
-		if (patch->from <= flow->addresses && flow->clock.now >= patch->since &&
-		    flow->clock.now < patch->until && flow_patch_is_about(patch, machine, site))
+		if (is_in_force(patch, flow) && flow_patch_is_about(patch, machine, site))
 			return patch_change_insn(&patch->change, site, ret) ? patch : NULL;
 	}
 	return NULL;
@@ -144,4 +155,17 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 		return block_variant(flow->where.code, block, i, insn.bytes, insn.size);
 	}
 	return block;
+}
+
+bool flow_patch_stands_in(const struct pt_flow *flow, const struct block *block)
+{
+	for (uint32_t i = flow->patches.count; i-- > 0;) {
+		const struct flow_patch *patch = &flow->patches.items[i];
+		const struct ftrace_change *ftrace = &patch->change.ftrace;
+
+		if (ftrace->tracer.call && patch->machine == block->space->machine &&
+		    ftrace_table_has_caller(ftrace->table, block->ip) && is_in_force(patch, flow))
+			return true;
+	}
+	return false;
 }

@@ -26,6 +26,10 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block);
 /** Whether there may be jump labels in the block: it is kernel code. */
 bool flow_patch_is_possible(const struct block *block);
 
+/** Whether a block, which is `patched`, stands for a trampoline of ftrace: what runs is not where
+ * it is. */
+bool flow_patch_stands_in(const struct pt_flow *flow, const struct block *block);
+
 /** Whether two patches do the same, at whatever time. */
 bool flow_patch_is_same(const struct flow_patch *a, const struct flow_patch *b);
 

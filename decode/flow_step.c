@@ -192,12 +192,23 @@ static void push_calls(struct pt_flow *flow, const struct block *block, unsigned
 			return_stack_push(&flow->calls, block->pushes[k++]);
 }
 
+/* The block runs, but elsewhere: that is not known, and it is not told. */
+static void leave_out(struct flow_run *run, const struct block *block)
+{
+	flow_add(run, FLOW_GAP, pt_cursor_position(&run->flow->cursor))->count = GAP_THUNK;
+	flow_add(run, FLOW_AT, block->ip);
+}
+
 /* The first `count` instructions of the block run; the calls among them are remembered. */
 static inline void emit_block(struct flow_run *run, struct block *block, unsigned count, bool taken)
 {
 	run->flow->insns += count;
 	if (block->push_count)
 		push_calls(run->flow, block, count);
+	if (block->patched && flow_patch_stands_in(run->flow, block)) {
+		leave_out(run, block);
+		return;
+	}
 	if (run->flow->gaps_only) {
 		note_block(run->flow, block);
 		return;
@@ -232,12 +243,15 @@ static inline void go(struct flow_run *run, struct block *from, unsigned way, ui
  * ever. The block to compare with is renewed at powers of two, so that a cycle of any length is
  * found (Brent's algorithm). Nor does any real code run INSNS_MOST instructions without a packet:
  * these are no code. */
-static bool is_idle_loop(struct pt_flow *flow)
+static bool is_idle_loop(struct flow_run *run)
 {
 	enum { INSNS_MOST = 32768, BLOCKS_MOST = INSNS_MOST / BLOCK_MAX_INSNS };
+	struct pt_flow *flow = run->flow;
 
 	static_assert(BLOCKS_MOST < FLOW_MARGIN / 2, "a packet may lead through as many");
-	if (flow->idle_blocks && flow->block == flow->idle_mark)
+	if (!flow->idle_blocks)
+		flow->idle_items = run->batch->count;
+	else if (flow->block == flow->idle_mark)
 		return true;
 	if (flow->idle_blocks >= BLOCKS_MOST)
 		return true;
@@ -262,8 +276,7 @@ static void lose_in_loop(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 
-	if (!flow->gaps_only)
-		run->batch->count -= flow->idle_blocks; /* what pass() added */
+	run->batch->count = flow->idle_items;
 	flow->disagrees |= flow_patch_is_possible(flow->block);
 	flow_gap(run, GAP_LOOP, flow->ip);
 }
@@ -274,7 +287,7 @@ static bool pass(struct flow_run *run)
 	struct pt_flow *flow = run->flow;
 	struct block *block = flow->block;
 
-	if (is_idle_loop(flow)) {
+	if (is_idle_loop(run)) {
 		lose_in_loop(run);
 		return false;
 	}

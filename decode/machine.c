@@ -54,6 +54,7 @@ void machine_free(struct machine *machine)
 	later_code_free(&machine->later);
 	label_table_free(&machine->labels);
 	probe_table_free(&machine->probes);
+	ftrace_table_free(&machine->ftrace);
 	tracepoint_table_free(&machine->tracepoints);
 	text_pokes_free(&machine->pokes);
 	symbols_free(&machine->symbols);

@@ -118,5 +118,10 @@ const struct probe_table *machine_probes(struct machine *machine);
 
 struct tracepoint_table;
 
+struct ftrace_table;
+
+/** Where in the kernel's code ftrace is told that functions begin; NULL where that is not known. */
+const struct ftrace_table *machine_ftrace(struct machine *machine);
+
 /** Where in the kernel's code its tracepoints are; NULL where none are known. */
 const struct tracepoint_table *machine_tracepoints(struct machine *machine);

@@ -7,6 +7,7 @@
 #include "decode/base/bytes.h"
 #include "decode/dso.h"
 #include "decode/elf_file.h"
+#include "decode/ftrace_table.h"
 #include "decode/history.h"
 #include "decode/label_table.h"
 #include "decode/later_code.h"
@@ -74,7 +75,8 @@ struct machine {
 	bool no_kernel_noted;
 	struct label_table labels;
 	struct probe_table probes;
-	atomic_bool tables_are_loaded; /* labels and probes */
+	struct ftrace_table ftrace;
+	atomic_bool tables_are_loaded; /* labels, probes and ftrace */
 	struct tracepoint_table tracepoints;
 	atomic_bool tracepoints_are_loaded;
 	pthread_mutex_t tracepoints_lock;

@@ -19,7 +19,7 @@ static void load_labels(struct machine *machine)
 	label_table_see(&machine->labels, &machine->image);
 }
 
-/* Make the tables of jump labels and probes when one is first asked for. */
+/* Make the tables of jump labels, probes and ftrace when one is first asked for. */
 static void load_tables(struct machine *machine)
 {
 	if (atomic_load_explicit(&machine->tables_are_loaded, memory_order_acquire))
@@ -29,6 +29,8 @@ static void load_tables(struct machine *machine)
 		load_labels(machine);
 		if (probe_table_read(&machine->symbols, &machine->probes))
 			probe_table_free(&machine->probes);
+		if (ftrace_table_read(machine, &machine->ftrace))
+			ftrace_table_free(&machine->ftrace);
 		atomic_store_explicit(&machine->tables_are_loaded, true, memory_order_release);
 	}
 	(void)pthread_mutex_unlock(&machine->lock);
@@ -44,6 +46,12 @@ const struct probe_table *machine_probes(struct machine *machine)
 {
 	load_tables(machine);
 	return machine->probes.count ? &machine->probes : NULL;
+}
+
+const struct ftrace_table *machine_ftrace(struct machine *machine)
+{
+	load_tables(machine);
+	return machine->ftrace.count ? &machine->ftrace : NULL;
 }
 
 const struct tracepoint_table *machine_tracepoints(struct machine *machine)

@@ -1,5 +1,7 @@
 #include "decode/odd_branch.h"
 
+#include <string.h>
+
 #include "decode/flow_patch.h"
 #include "decode/mismatch_log.h"
 
@@ -69,11 +71,27 @@ bool odd_branch_needs_interrupt(struct machine *machine, uint64_t ip, uint64_t t
 	return is_in_function(machine, ip, time_ns) && !is_after_call(machine, ip, time_ns);
 }
 
+/* What only the function graph tracer makes returns go to (kernel/trace/fgraph.c): functions return
+ * to its handler, and retpolines, which are returns, go on to what it calls. */
+static bool is_of_graph_tracer(struct machine *machine, uint64_t ip, uint64_t time_ns)
+{
+	static const char *const names[] = { "return_to_handler", "trace_graph_entry",
+					     "trace_graph_return" };
+	struct symbol_view symbol;
+
+	machine_symbol(machine, -1, ip, time_ns, &symbol);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (symbol.name && !symbol.offset && !strcmp(symbol.name, names[i]))
+			return true;
+	return false;
+}
+
 void odd_branch_note(struct pt_flow *flow, const struct block *block, uint64_t ip)
 {
 	bool is_return = block->end == BLOCK_RETURN, is_odd;
 
-	if (!flow_patch_is_possible(block) || !(ip >> 63))
+	if (!flow_patch_is_possible(block) || !(ip >> 63) ||
+	    (is_return && is_of_graph_tracer(block->space->machine, ip, flow_ns(flow))))
 		return;
 	/* Programs that switch stacks do so, too, but wrong turns do it more often. */
 	flow->odd_branches += is_return && is_elsewhere(flow, ip);

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "decode/ftrace_table.h"
 #include "decode/label_key.h"
 #include "decode/patched_insn.h"
 #include "decode/tracepoint_table.h"
@@ -12,7 +13,8 @@ struct patch_change {
 	struct patched_insn insn;
 	struct patched_insn also;      /* changed with it; site 0: none */
 	struct tracepoint_group group; /* instead of both: many at once, */
-	struct label_key key;          /* or the labels of one key */
+	struct label_key key;          /* or the labels of one key, */
+	struct ftrace_change ftrace;   /* or calls of a tracer, where functions begin */
 };
 
 /** Whether a change is of many instructions at once. */

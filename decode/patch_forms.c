@@ -89,6 +89,7 @@ static void add_labels(struct machine *machine, const struct insn *insn, uint64_
 static bool add_later(struct machine *machine, const struct insn *insn, uint64_t time_ns,
 		      struct patch_forms *ret)
 {
+	const struct ftrace_table *ftrace = machine_ftrace(machine);
 	struct patch_form form = { .is_known = true };
 	struct insn later;
 	struct bytes bytes;
@@ -98,6 +99,9 @@ static bool add_later(struct machine *machine, const struct insn *insn, uint64_t
 		return false;
 	if (insn_read(bytes.data, bytes.size, insn->ip, 64, &later))
 		return true;
+	if (ftrace && ftrace_change_make(&form.change.ftrace, ftrace, insn, &later))
+		add(ret, &form);
+	form.change.ftrace = (struct ftrace_change){ 0 };
 	form.change.insn.site = insn->ip;
 	form.change.insn.size = later.length;
 	memcpy(form.change.insn.bytes, later.bytes, later.length);
@@ -106,23 +110,6 @@ static bool add_later(struct machine *machine, const struct insn *insn, uint64_t
 				      : insn_next(&later);
 	add(ret, &form);
 	return true;
-}
-
-/* What a function is called that begins there; NULL for no function. */
-static const char *function_at(struct machine *machine, uint64_t ip, uint64_t time_ns)
-{
-	struct symbol_view view;
-
-	machine_symbol(machine, -1, ip, time_ns, &view);
-	return view.offset ? NULL : view.name;
-}
-
-/* The call by which ftrace is told that a function begins (arch/x86/kernel/ftrace.c); when nobody
- * asks any more, it is a NOP. */
-static bool is_ftrace_call(const char *callee)
-{
-	return callee && (!strcmp(callee, "ftrace_caller") ||
-			  !strcmp(callee, "ftrace_regs_caller") || !strcmp(callee, "__fentry__"));
 }
 
 static bool is_code(struct machine *machine, uint64_t ip, uint64_t time_ns)
@@ -136,12 +123,11 @@ static bool is_code(struct machine *machine, uint64_t ip, uint64_t time_ns)
 static void add_calls(struct machine *machine, const struct insn *insn, uint64_t time_ns,
 		      struct patch_forms *ret)
 {
-	const char *callee = function_at(machine, insn->target, time_ns);
 	const struct probe_table *table = machine_probes(machine);
 	const struct probe_entry *entry = NULL;
 	struct patch_form form = { 0 };
 
-	if (is_ftrace_call(callee) || !is_code(machine, insn->target, time_ns)) {
+	if (!is_code(machine, insn->target, time_ns)) {
 		form.change.insn = patched_insn_label(insn->ip, insn->length, insn_next(insn));
 		add(ret, &form);
 		return;
@@ -156,6 +142,46 @@ static void add_calls(struct machine *machine, const struct insn *insn, uint64_t
 	}
 }
 
+/* Of all functions that are as this one, or of it alone. */
+static void add_traced(struct patch_form *form, uint64_t site, bool is_for_all,
+		       struct patch_forms *ret)
+{
+	for (unsigned all = 0; all <= is_for_all; all++) {
+		form->change.ftrace.site = all ? 0 : site;
+		form->is_usual = all;
+		add(ret, form);
+	}
+}
+
+/* Functions begin to be traced, or are no longer. Returns whether it is where one begins. */
+static bool add_ftrace(struct machine *machine, const struct insn *insn, uint64_t time_ns,
+		       struct patch_forms *ret)
+{
+	const struct ftrace_table *table = machine_ftrace(machine);
+	struct patch_form form = { .change.ftrace.table = table };
+	bool calls = insn->class == INSN_CALL;
+
+	if (!table || !ftrace_table_has(table, insn))
+		return false;
+	if (calls) {
+		form.change.ftrace.copied = insn->target;
+		add_traced(&form, insn->ip, true, ret);
+	}
+	for (unsigned i = 0; i < table->tracer_count; i++) {
+		form.change.ftrace.tracer = table->tracers[i];
+		if (!calls || !is_code(machine, insn->target, time_ns))
+			add_traced(&form, insn->ip, table->tracers[i].is_for_all, ret);
+	}
+	return true;
+}
+
+static bool is_known_label(struct machine *machine, const struct insn *insn)
+{
+	const struct label_table *labels = machine_labels(machine);
+
+	return labels && label_table_find(labels, insn->ip);
+}
+
 bool patch_forms_may_be(struct machine *machine, const struct insn *insn, uint64_t time_ns)
 {
 	return label_targets_is_label(insn) || is_call(insn) ||
@@ -166,7 +192,8 @@ void patch_forms_find(struct machine *machine, const struct insn *insn, uint64_t
 		      struct patch_forms *ret)
 {
 	ret->count = ret->looked_at = 0;
-	if (add_later(machine, insn, time_ns, ret))
+	if (add_later(machine, insn, time_ns, ret) ||
+	    (!is_known_label(machine, insn) && add_ftrace(machine, insn, time_ns, ret)))
 		return;
 	if (label_targets_is_label(insn))
 		add_labels(machine, insn, time_ns, ret);

@@ -16,7 +16,8 @@
 
 enum {
 	BASES = 4,           /* told addresses to go back to */
-	SITES = 64,          /* tried from one of them */
+	SITES = 64,          /* tried from one of them, */
+	ENTRIES = 3,         /* of which functions begin at so many: tracers differ soon */
 	DEPTH = 2,           /* sites patched between two told addresses */
 	ROUNDS = 16,         /* further disagreements that are explained by more patches */
 	PARENTS = 2,         /* the best attempts, which more patches are added to */
@@ -36,7 +37,7 @@ struct site {
 
 struct sites {
 	struct site items[SITES];
-	unsigned count;
+	unsigned count, entries;
 };
 
 struct cached {
@@ -256,6 +257,18 @@ static bool is_listed(const struct sites *sites, uint64_t ip)
 	return false;
 }
 
+/* Add a site that has other forms. */
+static void add_site(struct sites *sites, struct block *block, unsigned index,
+		     const struct patch_forms *forms)
+{
+	bool is_entry = forms->items[0].change.ftrace.table != NULL;
+
+	if (is_entry && sites->entries == ENTRIES)
+		return;
+	sites->entries += is_entry;
+	sites->items[sites->count++] = (struct site){ block, index };
+}
+
 static void collect_block(struct search *search, const struct pt_flow *base, struct block *block,
 			  unsigned insns, struct sites *ret)
 {
@@ -265,11 +278,14 @@ static void collect_block(struct search *search, const struct pt_flow *base, str
 		return;
 	for (unsigned i = insns; i-- > 0 && ret->count < SITES;) {
 		const struct insn *insn = &block->insns[i];
+		const struct patch_forms *forms;
 
-		if (patch_forms_may_be(machine, insn, time_of(base)) && !is_listed(ret, insn->ip) &&
-		    !is_decided(search, machine, insn->ip) &&
-		    forms_of(search, machine, insn, base)->count)
-			ret->items[ret->count++] = (struct site){ block, i };
+		if (!patch_forms_may_be(machine, insn, time_of(base)) || is_listed(ret, insn->ip) ||
+		    is_decided(search, machine, insn->ip))
+			continue;
+		forms = forms_of(search, machine, insn, base);
+		if (forms->count)
+			add_site(ret, block, i, forms);
 	}
 }
 
@@ -278,7 +294,7 @@ static void collect(struct search *search, const struct pt_flow *base, struct si
 {
 	struct block *last = search->flow.gap_block;
 
-	ret->count = 0;
+	ret->count = ret->entries = 0;
 	if (last)
 		collect_block(search, base, last, last->count, ret);
 	for (uint32_t i = search->batch.count; i-- > 0 && ret->count < SITES;) {
@@ -314,7 +330,7 @@ static void try_form(struct search *search, const struct flow_patch *patch,
 	search->now.traits = (struct patch_traits){
 		.unlikely = traits.unlikely + form->unlikely,
 		.unusual = traits.unusual + !form->is_usual,
-		.groups = traits.groups + (form->change.group.table != NULL),
+		.groups = traits.groups + (form->change.group.table || form->change.ftrace.table),
 		.is_known = form->is_known,
 	};
 	try_from(search, base, depth - 1);

@@ -26,7 +26,7 @@ static const struct {
 	[GAP_LOST] = { "Lost trace data", 8 },
 	[GAP_LOOP] = { "Never-ending loop (refer perf config intel-pt.max-loops)", 10 },
 	[GAP_NO_MEMORY] = { "Memory allocation failed", 1 },
-	[GAP_THUNK] = { "Failed to get instruction of a thunk, which packets led through", 5 },
+	[GAP_THUNK] = { "Failed to get instruction of a thunk or trampoline passed through", 5 },
 };
 
 const char *gap_text(enum gap_kind kind)

@@ -67,7 +67,8 @@ enum gap_kind {
 	GAP_LOST, /* the recorder lost data */
 	GAP_LOOP, /* code that never ends and needs no packet */
 	GAP_NO_MEMORY,
-	GAP_THUNK, /* no code, but a packet told where it led: the flow goes on (flow_thunk.h) */
+	GAP_THUNK, /* no code, but it is known where it led: the flow goes on (flow_thunk.h,
+		      ftrace_table.h) */
 	GAP_KINDS,
 };
 
@@ -203,6 +204,7 @@ struct pt_flow {
 	uint32_t tnt_count;
 	uint32_t idle_blocks;          /* followed since the last packet */
 	const struct block *idle_mark; /* one of them */
+	uint32_t idle_items;           /* in the batch before them */
 	uint64_t told_ip;              /* last IP before the present packet */
 	struct return_stack calls;
 	struct flow_way_back way_back;

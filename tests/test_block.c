@@ -344,6 +344,33 @@ static void far_from_a_symbol_nothing_is_astray(void **state)
 	assert_false(block_get(&fixture->code, fixture->code.spaces, module + FAR + 1, 0)->astray);
 }
 
+/* Three functions of the kernel: with a NOP for ftrace, without one, and in what trampolines are
+ * made of. */
+static void blocks_of_traced_functions_are_patched(void **state)
+{
+	static const uint8_t nop[] = { 0x0f, 0x1f, 0x44, 0, 0, 0xc3 };
+	static const uint64_t kernel = 0xffffffff81000000;
+	struct fixture *fixture = *state;
+	struct ftrace_site site = { .ip = kernel };
+	const struct ftrace_table table = {
+		.items = &site, .count = 1, .from = kernel + 0x20, .to = kernel + 0x30
+	};
+	struct code_traced traced = { fixture->machines.host, &table, false };
+	struct block *blocks[3];
+
+	for (unsigned i = 0; i < 3; i++)
+		blocks[i] = block_of(fixture, kernel + i * 0x10, nop, sizeof(nop));
+	assert_int_equal(code_add_traced(&fixture->code, &traced), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(blocks[i]->patched, i == 2);
+	traced.is_all = true;
+	assert_int_equal(code_add_traced(&fixture->code, &traced), 0);
+	assert_int_equal(code_add_traced(&fixture->code, &traced), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(blocks[i]->patched, i != 1);
+	assert_int_equal(fixture->code.traced.count, 2);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -365,6 +392,7 @@ int main(void)
 		TEST(what_begins_inside_of_an_instruction_of_a_module_is_astray),
 		TEST(what_is_astray_is_so_for_as_long_as_what_is_before_it),
 		TEST(far_from_a_symbol_nothing_is_astray),
+		TEST(blocks_of_traced_functions_are_patched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

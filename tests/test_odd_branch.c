@@ -118,6 +118,23 @@ static void a_return_elsewhere_than_to_its_call_is_odd(void **state)
 	assert_int_equal(f->log.count, 1);
 }
 
+/* It makes functions return to its handler, whatever called them. */
+static void the_function_graph_tracer_is_not_odd(void **state)
+{
+	struct fixture *f = *state;
+	struct symbols *symbols = &f->flow.machines.host->symbols;
+	const struct symbol handler = { .start = kernel + NOWHERE,
+					.name = "return_to_handler",
+					.is_global = true };
+
+	return_stack_push(&f->flow.flow.calls, kernel + AFTER_5);
+	assert_int_equal(odd(f, RETURN, NOWHERE), 2);
+	assert_int_equal(symbols_add(symbols, &handler), 0);
+	assert_int_equal(symbols_finish(symbols, true), 0);
+	assert_int_equal(odd(f, RETURN, NOWHERE), 0);
+	assert_int_equal(odd(f, RETURN, NOWHERE + 1), 2);
+}
+
 static void a_call_goes_to_the_beginning_of_a_function(void **state)
 {
 	struct fixture *f = *state;
@@ -205,6 +222,7 @@ int main(void)
 		TEST(a_return_to_anywhere_else_is_odd),
 		TEST(a_tip_for_a_return_to_its_call_is_odd),
 		TEST(a_return_elsewhere_than_to_its_call_is_odd),
+		TEST(the_function_graph_tracer_is_not_odd),
 		TEST(a_call_goes_to_the_beginning_of_a_function),
 		TEST(where_no_function_is_known_a_call_may_go),
 		TEST(a_jump_may_go_anywhere),

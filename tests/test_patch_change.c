@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-/* A tracepoint with its label and call, and a key with two labels. */
+/* A tracepoint with its label and call, a key with two labels, and functions that may be traced. */
 
 enum { CALL = 10, LABEL = 20, OTHER = 30, ITERATOR = 500, HOOK = 600, PROBE = 1000 };
 
@@ -33,6 +33,16 @@ static const struct patch_change two = { .insn = { .site = 40, .to = 90, .size =
 					 .also = { .site = 44, .to = 99, .size = 5 } };
 static const struct patch_change group = { .group = { &tracepoints, 1, PROBE_PERF, true } };
 static const struct patch_change key = { .key = { .table = &labels } };
+static struct ftrace_site entry_sites[] = { { .ip = 60 },
+					    { .ip = 70, .copied = 5000 },
+					    { .ip = 80 } };
+static const struct ftrace_table ftrace = { .items = entry_sites, .count = 3 };
+static const struct patch_change traced = {
+	.ftrace = { .table = &ftrace, .tracer = { .address = 4000, .caller = 3000, .call = 3001 } }
+};
+static const struct patch_change one_traced = {
+	.ftrace = { .table = &ftrace, .site = 60, .tracer = { .caller = 5000 } }
+};
 
 struct visited {
 	uint64_t items[8];
@@ -74,6 +84,11 @@ static void each_site_is_visited_until_that_is_enough(void **state)
 		assert_false(patch_change_has(all[i], 0x1000));
 	}
 	assert_int_equal(visit(&single, 8, true).count, 1);
+	assert_int_equal(visit(&traced, 8, true).count, 3);
+	assert_int_equal(visit(&traced, 1, false).count, 1);
+	assert_int_equal(visit(&traced, 2, false).items[1], 60);
+	assert_false(patch_change_has(&traced, 70));
+	assert_int_equal(visit(&one_traced, 8, true).count, 1);
 }
 
 static void check_insn(const struct patch_change *change, uint64_t site, uint64_t to)
@@ -95,6 +110,9 @@ static void what_it_makes_of_each(void **state)
 	check_insn(&group, CALL, PROBE);
 	check_insn(&group, LABEL, HOOK);
 	check_insn(&key, 50, 90);
+	check_insn(&traced, 80, 3000);
+	check_insn(&traced, 3001, 4000);
+	check_insn(&one_traced, 60, 5000);
 	assert_false(patch_change_insn(&as_copied, 40, &insn));
 }
 
@@ -105,6 +123,9 @@ static void of_a_group_all_can_be_undone(void **state)
 
 	assert_true(patch_change_has(&undone, 50));
 	assert_false(patch_change_insn(&undone, 50, &insn));
+	undone = patch_change_undo(&traced);
+	assert_true(patch_change_has(&undone, 80));
+	assert_false(patch_change_insn(&undone, 80, &insn));
 	undone = patch_change_undo(&group);
 	assert_true(patch_change_has(&undone, LABEL));
 	assert_false(patch_change_insn(&undone, LABEL, &insn));
@@ -112,14 +133,16 @@ static void of_a_group_all_can_be_undone(void **state)
 
 static void they_are_told_apart(void **state)
 {
-	struct patch_change undone[] = { patch_change_undo(&group), patch_change_undo(&key) };
-	const struct patch_change *all[] = { &single, &two, &group, &key, &undone[0], &undone[1] };
+	const struct patch_change undone[] = { patch_change_undo(&group), patch_change_undo(&key),
+					       patch_change_undo(&traced) };
+	const struct patch_change *all[] = { &single, &two,       &one_traced, &group,    &key,
+					     &traced, &undone[0], &undone[1],  &undone[2] };
 
-	for (unsigned i = 0; i < 6; i++)
-		for (unsigned k = 0; k < 6; k++)
+	for (unsigned i = 0; i < 9; i++)
+		for (unsigned k = 0; k < 9; k++)
 			assert_int_equal(patch_change_is_same(all[i], all[k]), i == k);
-	for (unsigned i = 0; i < 6; i++)
-		assert_int_equal(patch_change_is_group(all[i]), i > 1);
+	for (unsigned i = 0; i < 9; i++)
+		assert_int_equal(patch_change_is_group(all[i]), i > 2);
 }
 
 int main(void)

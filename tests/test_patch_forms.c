@@ -96,16 +96,110 @@ static void a_label_may_be_a_jump(void **state)
 	assert_false(forms.items[0].is_known);
 }
 
+/* Names for all that ftrace needs, where the instruction is at the beginning of a function. */
+static void add_ftrace(struct fixture *fixture)
+{
+	static const uint8_t call[] = { 0xe8, 0, 0, 0, 0, 0xc3 };
+
+	memcpy(fixture->code + CALLEE, call, sizeof(call));
+	memcpy(fixture->code + ITERATOR, call, sizeof(call));
+	memcpy(fixture->later, fixture->code, SIZE);
+	assert_true(bench_add_code(fixture->machines.host, base, fixture->code, SIZE));
+	add_symbol(fixture, SITE, "traced");
+	add_symbol(fixture, CALLEE, "ftrace_caller");
+	add_symbol(fixture, ITERATOR, "ftrace_regs_caller");
+	add_symbol(fixture, PROBE, "function_trace_call");
+	add_symbol(fixture, OTHER, "kprobe_ftrace_handler");
+}
+
+/* What one form makes of the instruction, and whether of all that are alike. */
+static void assert_traced(const struct patch_form *form, bool is_for_all, size_t to)
+{
+	const struct ftrace_change *change = &form->change.ftrace;
+
+	assert_non_null(change->table);
+	assert_int_equal(change->site, is_for_all ? 0 : base + SITE);
+	assert_int_equal(change->tracer.address, to ? base + to : 0);
+}
+
+static void a_function_may_be_traced_alone_or_with_all(void **state)
+{
+	struct patch_forms forms;
+	struct fixture fixture;
+
+	make(&fixture, "\x0f\x1f\x44\0\0");
+	add_ftrace(&fixture);
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 3);
+	assert_traced(&forms.items[0], false, PROBE);
+	assert_traced(&forms.items[1], true, PROBE);
+	assert_traced(&forms.items[2], false, OTHER);
+}
+
 static void a_call_of_ftrace_may_be_a_nop(void **state)
 {
 	struct patch_forms forms;
 	struct fixture fixture;
 
 	make(&fixture, "\xe8\x39\0\0\0");
-	add_symbol(&fixture, CALLEE, "ftrace_regs_caller");
+	add_ftrace(&fixture);
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 2);
+	assert_traced(&forms.items[0], false, 0);
+	assert_traced(&forms.items[1], true, 0);
+	assert_int_equal(forms.items[0].change.ftrace.copied, base + CALLEE);
+}
+
+/* Or the trampoline is in no copy. */
+static void a_call_of_nothing_may_also_be_of_a_tracer(void **state)
+{
+	struct patch_forms forms;
+	struct fixture fixture;
+
+	make(&fixture, "\xe8\0\0\x10\0");
+	add_ftrace(&fixture);
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 5);
+	assert_traced(&forms.items[0], false, 0);
+	assert_traced(&forms.items[2], false, PROBE);
+	assert_traced(&forms.items[3], true, PROBE);
+	assert_int_equal(forms.items[3].change.ftrace.copied, base + NEXT + 0x100000);
+}
+
+static void a_later_copy_tells_of_all_traced_functions(void **state)
+{
+	struct patch_forms forms;
+	struct fixture fixture;
+
+	make(&fixture, "\x0f\x1f\x44\0\0");
+	add_ftrace(&fixture);
+	memcpy(fixture.later + SITE, "\xe8\x39\0\0\0", 5);
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 2);
+	assert_true(forms.items[0].is_known);
+	assert_traced(&forms.items[0], true, 0);
+	assert_int_equal(forms.items[0].change.ftrace.tracer.caller, base + CALLEE);
+	assert_option(&forms, 1, CALLEE, "\xe8\x39\0\0\0");
+}
+
+/* The kernel's own table says so. */
+static void a_label_is_no_traced_function(void **state)
+{
+	struct patch_forms forms;
+	struct fixture fixture;
+	struct label_table *labels;
+
+	make(&fixture, "\x0f\x1f\x44\0\0");
+	add_ftrace(&fixture);
+	(void)machine_labels(fixture.machines.host);
+	labels = &fixture.machines.host->labels;
+	*labels = (struct label_table){ .from = base, .to = base + SIZE, .count = 1 };
+	labels->items = calloc(1, sizeof(*labels->items));
+	assert_non_null(labels->items);
+	labels->items[0] = (struct label_entry){ .site = base + SITE, .target = base + APART };
 	forms = find(&fixture);
 	assert_int_equal(forms.count, 1);
-	assert_option(&forms, 0, NEXT, "\x0f\x1f\x44\0\0");
+	assert_option(&forms, 0, APART, "\xe9\x19\0\0\0");
 }
 
 static void a_call_of_nothing_may_be_a_nop(void **state)
@@ -243,7 +337,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_label_may_be_a_jump),
+		cmocka_unit_test(a_function_may_be_traced_alone_or_with_all),
 		cmocka_unit_test(a_call_of_ftrace_may_be_a_nop),
+		cmocka_unit_test(a_call_of_nothing_may_also_be_of_a_tracer),
+		cmocka_unit_test(a_later_copy_tells_of_all_traced_functions),
+		cmocka_unit_test(a_label_is_no_traced_function),
 		cmocka_unit_test(a_call_of_nothing_may_be_a_nop),
 		cmocka_unit_test(a_tracepoint_calls_its_only_probe),
 		cmocka_unit_test(a_trampoline_jumps_to_it),
