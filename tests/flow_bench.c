@@ -174,9 +174,10 @@ static void decode_segment(const struct pt_segment *segment, const struct pt_con
 	} while (!r);
 }
 
+/* With `forgets`, each segment begins without code that was read before. */
 static void decode(const struct aux_queue *queue, const struct pt_config *config,
 		   const struct machines *machines, uint64_t min_size, struct flow_code where,
-		   struct bench_list *ret)
+		   bool forgets, struct bench_list *ret)
 {
 	struct flow_batch *batch = malloc(sizeof(*batch));
 	struct pt_segment segment;
@@ -190,8 +191,11 @@ static void decode(const struct aux_queue *queue, const struct pt_config *config
 		*ret = (struct bench_list){ 0 };
 	code_init(&code, machines);
 	pt_walk_init(&walk, queue, config, NULL, min_size);
-	while (!pt_walk_next(&walk, &segment))
+	while (!pt_walk_next(&walk, &segment)) {
 		decode_segment(&segment, config, &where, batch, ret);
+		if (forgets)
+			code_trim(&code);
+	}
 	code_free(&code);
 	free(batch);
 }
@@ -274,14 +278,15 @@ void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
 		abort();
 	code_visits_init(&visits, &sources);
 	module_doubts_init(&doubts, &sources);
-	decode(queue, config, machines, min_size, (struct flow_code){ .doubts = &doubts }, ret);
+	decode(queue, config, machines, min_size, (struct flow_code){ .doubts = &doubts }, false,
+	       ret);
 	module_doubts_free(&doubts);
 	code_visits_free(&visits);
 	trace_sources_free(&sources);
 }
 
 void bench_decode_informed(const struct aux_queue *queue, const struct pt_config *config,
-			   const struct machines *machines, struct bench_list *ret)
+			   const struct machines *machines, bool forgets, struct bench_list *ret)
 {
 	const struct flow_code where = { .pid = 0 };
 	struct patch_inference inference;
@@ -289,7 +294,8 @@ void bench_decode_informed(const struct aux_queue *queue, const struct pt_config
 	patch_inference_init(&inference, config, machines, &(struct pt_offsets){ 0 });
 	if (trace_sources_add(&inference.sources, queue, &where))
 		abort();
-	decode(queue, config, machines, 0, (struct flow_code){ .inference = &inference }, ret);
+	decode(queue, config, machines, 0, (struct flow_code){ .inference = &inference }, forgets,
+	       ret);
 	patch_inference_free(&inference);
 }
 
@@ -300,7 +306,7 @@ void bench_decode_as_copied(const struct aux_queue *queue, const struct pt_confi
 	struct patch_candidates candidates = { .asked = PATCH_ASKED_MAX };
 
 	decode(queue, config, machines, min_size, (struct flow_code){ .candidates = &candidates },
-	       ret);
+	       false, ret);
 }
 
 void bench_list_free(struct bench_list *list)

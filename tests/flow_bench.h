@@ -64,9 +64,10 @@ bool bench_machines(const struct sim_vm *vm, struct machines *ret);
 void bench_decode(const struct aux_queue *queue, const struct pt_config *config,
 		  const struct machines *machines, uint64_t min_size, struct bench_list *ret);
 
-/** The same in segments that are as small as can be, with what was patched inferred from all. */
+/** The same in segments that are as small as can be, with what was patched inferred from all. With
+ * `forgets`, each begins without code that was read before. */
 void bench_decode_informed(const struct aux_queue *queue, const struct pt_config *config,
-			   const struct machines *machines, struct bench_list *ret);
+			   const struct machines *machines, bool forgets, struct bench_list *ret);
 
 /** The gaps alone, and how many instructions ran, found with `gaps_only` as in pt_flow_init() or
  * without. */
