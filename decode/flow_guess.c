@@ -6,10 +6,11 @@
 #include "decode/flow_packet.h"
 
 enum {
-	DEPTH = 6,               /* further returns to unknown calls on the way */
-	TOLD = 5,                /* addresses that packets must tell in agreement */
-	STEPS = 4096,            /* for one return, */
-	SEGMENT_STEPS = 1 << 15, /* for all of a segment, and for each of its bytes: */
+	DEPTH = 12,              /* further returns to unknown calls on the way */
+	TOLD = 5,                /* addresses that packets must tell in agreement, or */
+	RETURNS = 40,            /* returns; each of them is one of two ways */
+	STEPS = 8192,            /* for one return, */
+	SEGMENT_STEPS = 1 << 17, /* for all of a segment, and for each of its bytes: */
 	BYTE_STEPS = 2,
 };
 
@@ -23,6 +24,22 @@ bool flow_guess_is_allowed(const struct pt_flow *flow)
 	return !flow->trial && flow->where.inference && flow->return_steps;
 }
 
+static struct guess_outcome outcome_at(const struct pt_flow *flow)
+{
+	return (struct guess_outcome){ .told = flow->addresses, .returns = flow->returns_met };
+}
+
+/* How far a trial has come. */
+static struct guess_outcome outcome_of(const struct flow_guess *guess, const struct pt_flow *trial)
+{
+	struct guess_outcome ret = outcome_at(trial);
+
+	ret.verdict = GUESS_OPEN;
+	ret.told -= guess->begin.told;
+	ret.returns -= guess->begin.returns;
+	return ret;
+}
+
 struct flow_guess *flow_guess_new(const struct pt_flow *flow, struct pt_flow *trial)
 {
 	struct flow_guess *guess = malloc(sizeof(*guess));
@@ -33,7 +50,7 @@ struct flow_guess *flow_guess_new(const struct pt_flow *flow, struct pt_flow *tr
 	guess->batch.count = guess->batch.context_count = 0;
 	guess->steps = flow->return_steps < STEPS ? (unsigned)flow->return_steps : STEPS;
 	guess->given = guess->steps;
-	guess->addresses = flow->addresses;
+	guess->begin = outcome_at(flow);
 	flow_copy(trial, flow);
 	trial->trial = FLOW_TRIES_RETURN;
 	trial->gaps_only = true;
@@ -58,44 +75,59 @@ struct guess_outcome flow_guess_follow(struct flow_guess *guess, struct pt_flow 
 	const uint32_t gaps = trial->gaps;
 
 	while (guess->steps) {
-		struct guess_outcome outcome = { GUESS_AGREES,
-						 trial->addresses - guess->addresses };
+		struct guess_outcome outcome = outcome_of(guess, trial);
 		int r;
 
-		if (outcome.told >= TOLD)
+		if (outcome.told >= TOLD || outcome.returns >= RETURNS) {
+			outcome.verdict = GUESS_AGREES;
 			return outcome;
+		}
 		guess->steps--;
 		guess->batch.count = guess->batch.context_count = 0;
 		r = flow_next(&run);
-		outcome.told = trial->addresses - guess->addresses;
-		outcome.verdict = trial->disagrees ? GUESS_REFUTED : GUESS_OPEN;
+		outcome = outcome_of(guess, trial);
+		if (trial->disagrees)
+			outcome.verdict = GUESS_REFUTED;
 		if (trial->disagrees || r || trial->gaps != gaps || trial->state == FLOW_AT_RETURN)
 			return outcome;
 	}
-	return (struct guess_outcome){ GUESS_OPEN, 0 };
+	return (struct guess_outcome){ .verdict = GUESS_OPEN };
+}
+
+static struct guess_outcome try_places(struct flow_guess *guess, const struct pt_flow *at,
+				       unsigned depth, struct return_place *ret);
+
+/* Where further returns go to no known place, that is because not all are known. */
+static struct guess_outcome try_place(struct flow_guess *guess, const struct pt_flow *at,
+				      const struct return_place *place, unsigned depth)
+{
+	struct guess_outcome outcome, deeper;
+	struct return_place ignored;
+	struct pt_flow flow;
+
+	flow_copy(&flow, at);
+	return_place_enter(place, &flow);
+	outcome = flow_guess_follow(guess, &flow);
+	if (flow.state != FLOW_AT_RETURN || !depth)
+		return outcome;
+	deeper = try_places(guess, &flow, depth - 1, &ignored);
+	return deeper.verdict == GUESS_REFUTED ? outcome : deeper;
 }
 
 static struct guess_outcome try_places(struct flow_guess *guess, const struct pt_flow *at,
 				       unsigned depth, struct return_place *ret)
 {
-	struct guess_outcome best = { GUESS_REFUTED, 0 };
+	struct guess_outcome best = { .verdict = GUESS_REFUTED };
 	struct return_places places = { 0 };
 
 	ret->ip = 0;
 	return_places_add_open(&places, at);
 	return_places_add_seen(&places, at);
 	if (!places.count)
-		return (struct guess_outcome){ GUESS_OPEN, at->addresses - guess->addresses };
+		return outcome_of(guess, at);
 	for (unsigned i = 0; i < places.count; i++) {
-		struct guess_outcome outcome;
-		struct return_place ignored;
-		struct pt_flow flow;
+		struct guess_outcome outcome = try_place(guess, at, &places.items[i], depth);
 
-		flow_copy(&flow, at);
-		return_place_enter(&places.items[i], &flow);
-		outcome = flow_guess_follow(guess, &flow);
-		if (flow.state == FLOW_AT_RETURN && depth)
-			outcome = try_places(guess, &flow, depth - 1, &ignored);
 		if (outcome.verdict > best.verdict)
 			*ret = places.items[i];
 		else if (outcome.verdict == best.verdict)

@@ -14,14 +14,15 @@ enum guess_verdict {
 
 struct guess_outcome {
 	enum guess_verdict verdict;
-	uint32_t told; /* addresses that packets told up to there */
+	uint32_t told;    /* addresses that packets told up to there, */
+	uint32_t returns; /* and compressed returns to calls that are known */
 };
 
 /** All that is tried about one return. */
 struct flow_guess {
-	struct flow_batch batch; /* nobody reads it */
-	unsigned steps, given;   /* left, and at first; each is about a packet */
-	uint32_t addresses;      /* told where it began */
+	struct flow_batch batch;    /* nobody reads it */
+	unsigned steps, given;      /* left, and at first; each is about a packet */
+	struct guess_outcome begin; /* what the flow had where it began */
 };
 
 /** How much a flow may try in its segment. */

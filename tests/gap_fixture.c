@@ -11,6 +11,8 @@ void gap_fixture_init(struct gap_fixture *fixture)
 
 	memset(code, 0xcc, sizeof(code));
 	memcpy(code, "\xe8\xfb\x7f\0\0\xff\xd0\x75\xfc\xff\xe0", 11);
+	memcpy(code + 0x20, "\xe8\x1b\0\0\0\xeb\xf9", 7);
+	memcpy(code + 0x30, "\xe8\x0b\0\0\0\xc3", 6);
 	code[0x40] = 0xc3;
 	*fixture = (struct gap_fixture){ 0 };
 	flow_fixture_init(f);
@@ -27,6 +29,12 @@ void gap_fixture_tnt(struct gap_fixture *fixture, unsigned bits, unsigned count)
 {
 	pt_put(&fixture->f.trace,
 	       &(struct pt_packet){ .kind = PT_TNT, .payload = bits, .count = (uint16_t)count });
+}
+
+void gap_fixture_return(struct gap_fixture *fixture, unsigned count)
+{
+	while (count--)
+		gap_fixture_tnt(fixture, 1, 1);
 }
 
 void gap_fixture_go_round(struct gap_fixture *fixture)

@@ -1,6 +1,7 @@
 /* A flow in code that calls what is not known: for tests of the ways back from there.
  *
- * 1000: call 9000, which is not known. 1005: call *rax. 1007: jne 1005; jmp *rax. 1040: ret */
+ * 1000: call 9000, which is not known. 1005: call *rax. 1007: jne 1005; jmp *rax.
+ * 1020: call 1040; jmp 1020. 1030: call 1040; ret. 1040: ret */
 #pragma once
 
 #include "decode/patch_inference.h"
@@ -22,6 +23,9 @@ void gap_fixture_tip(struct gap_fixture *fixture, uint64_t ip);
 
 /** Append a TNT, the last of `bits` is the newest branch. */
 void gap_fixture_tnt(struct gap_fixture *fixture, unsigned bits, unsigned count);
+
+/** Append so many returns. */
+void gap_fixture_return(struct gap_fixture *fixture, unsigned count);
 
 /** Append that the function at 1040 is called from 1005 GAP_ROUNDS times, and once more. */
 void gap_fixture_go_round(struct gap_fixture *fixture);

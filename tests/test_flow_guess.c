@@ -40,6 +40,23 @@ static void what_packets_agree_with_for_long_is_right(void **state)
 	assert_int_equal(follow(&fixture, 0x1005).verdict, GUESS_AGREES);
 }
 
+static void returns_that_agree_for_long_are_right(void **state)
+{
+	struct guess_outcome outcome;
+	struct gap_fixture fixture;
+
+	gap_fixture_init(&fixture);
+	gap_fixture_return(&fixture, 12);
+	outcome = follow(&fixture, 0x1020);
+	assert_int_equal(outcome.verdict, GUESS_OPEN);
+	assert_int_equal(outcome.returns, 12);
+	gap_fixture_init(&fixture);
+	gap_fixture_return(&fixture, 120);
+	outcome = follow(&fixture, 0x1020);
+	assert_int_equal(outcome.verdict, GUESS_AGREES);
+	assert_int_equal(outcome.told, 0);
+}
+
 static void a_disagreement_refutes(void **state)
 {
 	struct gap_fixture fixture;
@@ -84,6 +101,34 @@ static void a_return_to_an_unknown_call_is_tried_next(void **state)
 	assert_int_equal(trial.state, FLOW_AT_RETURN);
 	assert_int_equal(flow_guess_return(guess, &trial, &place).verdict, GUESS_AGREES);
 	assert_int_equal(place.ip, 0x1007);
+	assert_true(flow_guess_end(guess, flow));
+	patch_inference_free(&fixture.inference);
+	flow_fixture_deinit(&fixture.f);
+}
+
+/* 1040 returns to 1030, and that to where nobody saw it return. */
+static void the_next_return_may_go_to_no_known_place(void **state)
+{
+	struct guess_outcome outcome;
+	struct return_place place;
+	struct gap_fixture fixture;
+	struct flow_guess *guess;
+	struct pt_flow *flow, trial;
+
+	gap_fixture_init(&fixture);
+	return_sites_note(&fixture.inference.returns, flow_fixture_block(&fixture.f, 0x1040),
+			  0x1030);
+	return_sites_note(&fixture.inference.returns, flow_fixture_block(&fixture.f, 0x1035),
+			  0x1040);
+	gap_fixture_return(&fixture, 3);
+	gap_fixture_tnt(&fixture, 0, 1);
+	flow = begin(&fixture, 0x1040);
+	guess = flow_guess_new(flow, &trial);
+	(void)flow_guess_follow(guess, &trial);
+	outcome = flow_guess_return(guess, &trial, &place);
+	assert_int_equal(outcome.verdict, GUESS_OPEN);
+	assert_int_equal(outcome.returns, 1);
+	assert_int_equal(place.ip, 0x1030);
 	assert_true(flow_guess_end(guess, flow));
 	patch_inference_free(&fixture.inference);
 	flow_fixture_deinit(&fixture.f);
@@ -152,9 +197,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_packets_agree_with_for_long_is_right),
+		cmocka_unit_test(returns_that_agree_for_long_are_right),
 		cmocka_unit_test(a_disagreement_refutes),
 		cmocka_unit_test(code_that_is_not_known_proves_nothing),
 		cmocka_unit_test(a_return_to_an_unknown_call_is_tried_next),
+		cmocka_unit_test(the_next_return_may_go_to_no_known_place),
 		cmocka_unit_test(what_is_tried_is_limited),
 		cmocka_unit_test(how_much_code_fits_makes_no_difference),
 		cmocka_unit_test(a_trial_tries_nothing),

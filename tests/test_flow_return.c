@@ -40,6 +40,30 @@ static void a_function_returns_to_where_it_did_before(void **state)
 	flow_fixture_deinit(&fixture.f);
 }
 
+/* How often a return goes where it was seen to go, with so many returns behind it and nothing else.
+ */
+static unsigned found_by(unsigned returns)
+{
+	struct gap_fixture fixture;
+	unsigned ret;
+
+	gap_fixture_init(&fixture);
+	return_sites_note(&fixture.inference.returns, flow_fixture_block(&fixture.f, 0x1040),
+			  0x1020);
+	gap_fixture_tip(&fixture, 0x1040);
+	gap_fixture_return(&fixture, 1 + returns);
+	gap_fixture_follow(&fixture, 0x9000);
+	ret = fixture.f.flow.ways_found;
+	flow_fixture_deinit(&fixture.f);
+	return ret;
+}
+
+static void returns_that_agree_are_as_good_as_addresses(void **state)
+{
+	assert_int_equal(found_by(3), 0);
+	assert_int_equal(found_by(20), 1);
+}
+
 static void nothing_is_known_of_others(void **state)
 {
 	struct gap_fixture fixture;
@@ -59,6 +83,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_function_returns_to_a_call_from_before_the_gap),
 		cmocka_unit_test(a_function_returns_to_where_it_did_before),
+		cmocka_unit_test(returns_that_agree_are_as_good_as_addresses),
 		cmocka_unit_test(nothing_is_known_of_others),
 	};
 
