@@ -405,6 +405,13 @@ struct block *block_get(struct code *code, struct code_space *space, uint64_t ip
 	return block;
 }
 
+static void unlink_patched(struct block *block)
+{
+	for (int way = 0; way < 2; way++)
+		if (block->patched || (block->successor[way] && block->successor[way]->patched))
+			block->successor[way] = NULL;
+}
+
 static void mark_patched(const struct code *code, struct code_space *space)
 {
 	struct block *block;
@@ -414,9 +421,7 @@ static void mark_patched(const struct code *code, struct code_space *space)
 			block->patched |= is_patched(code, block);
 	for (size_t i = 0; i <= space->mask; i++)
 		for (block = space->slots[i]; block; block = block->chain)
-			for (int way = 0; way < 2; way++)
-				if (block->successor[way] && block->successor[way]->patched)
-					block->successor[way] = NULL;
+			unlink_patched(block);
 }
 
 /* What is patched has changed. */

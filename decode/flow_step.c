@@ -205,7 +205,8 @@ static inline void emit_block(struct flow_run *run, struct block *block, unsigne
 	run->flow->insns += count;
 	if (block->push_count)
 		push_calls(run->flow, block, count);
-	if (block->patched && flow_patch_stands_in(run->flow, block)) {
+	if ((block->patched || run->flow->trial == FLOW_TRIES_PATCHES) &&
+	    flow_patch_stands_in(run->flow, block)) {
 		leave_out(run, block);
 		return;
 	}

@@ -360,6 +360,8 @@ static void blocks_of_traced_functions_are_patched(void **state)
 
 	for (unsigned i = 0; i < 3; i++)
 		blocks[i] = block_of(fixture, kernel + i * 0x10, nop, sizeof(nop));
+	blocks[1]->successor[0] = blocks[1]->successor[1] = blocks[1];
+	blocks[2]->successor[0] = blocks[1];
 	assert_int_equal(code_add_traced(&fixture->code, &traced), 0);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(blocks[i]->patched, i == 2);
@@ -369,6 +371,8 @@ static void blocks_of_traced_functions_are_patched(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(blocks[i]->patched, i != 1);
 	assert_int_equal(fixture->code.traced.count, 2);
+	assert_ptr_equal(blocks[1]->successor[0], blocks[1]);
+	assert_null(blocks[2]->successor[0]);
 }
 
 int main(void)
