@@ -93,7 +93,7 @@ static bool add_site(const struct machine *machine, uint64_t ip, struct ftrace_t
 
 	if (read_insn(machine, ip, &insn) && is_endbr(&insn))
 		site.ip += ENDBR_SIZE;
-	if (!read_insn(machine, site.ip, &insn))
+	if (!read_insn(machine, site.ip, &insn) || label_table_find(&machine->labels, site.ip))
 		return true;
 	if (is_call(&insn) && is_trampoline(machine, insn.target))
 		site.copied = insn.target;

@@ -46,7 +46,8 @@ struct ftrace_change {
 };
 
 /**
- * Find the sites in a kernel's code and that of its modules.
+ * Find the sites in a kernel's code and that of its modules; the machine's jump labels, which are
+ * none, have been read.
  *
  * @ret  release with ftrace_table_free(), also after a failure
  *
@@ -67,7 +68,7 @@ static inline bool ftrace_table_has_caller(const struct ftrace_table *table, uin
 }
 
 /** The change of all that are as a site in the copy, by which they are as it is now. False: it is
- * no site. */
+ * no site, or neither a NOP nor a call now. */
 bool ftrace_change_make(struct ftrace_change *change, const struct ftrace_table *table,
 			const struct insn *copied, const struct insn *now);
 

@@ -175,13 +175,6 @@ static bool add_ftrace(struct machine *machine, const struct insn *insn, uint64_
 	return true;
 }
 
-static bool is_known_label(struct machine *machine, const struct insn *insn)
-{
-	const struct label_table *labels = machine_labels(machine);
-
-	return labels && label_table_find(labels, insn->ip);
-}
-
 bool patch_forms_may_be(struct machine *machine, const struct insn *insn, uint64_t time_ns)
 {
 	return label_targets_is_label(insn) || is_call(insn) ||
@@ -192,8 +185,7 @@ void patch_forms_find(struct machine *machine, const struct insn *insn, uint64_t
 		      struct patch_forms *ret)
 {
 	ret->count = ret->looked_at = 0;
-	if (add_later(machine, insn, time_ns, ret) ||
-	    (!is_known_label(machine, insn) && add_ftrace(machine, insn, time_ns, ret)))
+	if (add_later(machine, insn, time_ns, ret) || add_ftrace(machine, insn, time_ns, ret))
 		return;
 	if (label_targets_is_label(insn))
 		add_labels(machine, insn, time_ns, ret);

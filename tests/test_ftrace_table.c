@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "decode/base/vec.h"
 #include "decode/machine_parts.h"
 #include "tests/flow_bench.h"
 #include "tests/pt_encode.h"
@@ -152,6 +153,18 @@ static void each_function_begins_with_a_site(void **state)
 	}
 	assert_null(ftrace_table_find(table, base + function_at(FUNCTIONS - 1)));
 	assert_null(ftrace_table_find(table, base + TRACER));
+}
+
+static void a_jump_label_is_none(void **state)
+{
+	struct fixture *f = *state;
+	const struct label_entry label = { .site = base + entry_at(1) };
+	const struct ftrace_table *table;
+
+	assert_true(vec_push(&f->machines.host->labels, label));
+	table = read_table(f);
+	assert_int_equal(table->count, FUNCTIONS - 1);
+	assert_null(ftrace_table_find(table, label.site));
 }
 
 static void a_call_of_a_trampoline_is_one(void **state)
@@ -365,6 +378,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_function_begins_with_a_site),
+		TEST(a_jump_label_is_none),
 		TEST(a_call_of_a_trampoline_is_one),
 		TEST(trampolines_are_made_of_the_callers),
 		TEST(a_kernel_without_callers_has_no_tracers),

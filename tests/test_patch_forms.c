@@ -191,7 +191,6 @@ static void a_label_is_no_traced_function(void **state)
 
 	make(&fixture, "\x0f\x1f\x44\0\0");
 	add_ftrace(&fixture);
-	(void)machine_labels(fixture.machines.host);
 	labels = &fixture.machines.host->labels;
 	*labels = (struct label_table){ .from = base, .to = base + SIZE, .count = 1 };
 	labels->items = calloc(1, sizeof(*labels->items));
