@@ -193,8 +193,10 @@ static void decode(const struct aux_queue *queue, const struct pt_config *config
 	pt_walk_init(&walk, queue, config, NULL, min_size);
 	while (!pt_walk_next(&walk, &segment)) {
 		decode_segment(&segment, config, &where, batch, ret);
-		if (forgets)
-			code_trim(&code);
+		if (forgets) {
+			code_free(&code);
+			code_init(&code, machines);
+		}
 	}
 	code_free(&code);
 	free(batch);
