@@ -75,7 +75,8 @@ static bool has_no_code(const struct image *image, uint64_t address)
 	return !page || (left >= PAGE && is_unused(page));
 }
 
-/* How many bytes from `at` on, in whole pages, are of addresses that have no code yet. */
+/* How many bytes from `at` on, in whole pages, are of addresses that have no code yet, or only
+ * what fills unused memory. */
 static uint64_t missing_bytes(const struct image *image, const struct elf_segment *segment,
 			      uint64_t at)
 {
@@ -128,7 +129,7 @@ static int add_changed(struct later_code *later, const struct image *image,
 	return r;
 }
 
-/* Read the later copy. Where the first one has bytes, they stay: when they changed is not known. */
+/* Read the later copy. Where the first one has code, it stays: when they changed is not known. */
 static int load_later(struct machine *machine, const char *path, struct ptvm_error *error)
 {
 	struct elf_file file;

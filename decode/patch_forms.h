@@ -14,7 +14,7 @@ struct patch_forms {
 		struct patch_change change;
 		uint8_t unlikely; /* 0: the code around speaks for it; the more, the less likely */
 		bool is_known;    /* a later copy has it */
-		bool is_usual;    /* a tracepoint that is switched on */
+		bool is_usual;    /* a tracepoint that is switched on, or a tracer */
 	} items[PATCH_FORMS_MAX]; /* the likeliest first */
 	unsigned count;
 	unsigned looked_at; /* instructions read to find them */
