@@ -83,27 +83,39 @@ static void code_that_is_not_known_proves_nothing(void **state)
 	assert_int_equal(outcome.told, 2);
 }
 
+/* A function was seen to return there. */
+static void note(struct gap_fixture *fixture, uint64_t ret, uint64_t to)
+{
+	return_sites_note(&fixture->inference.returns, flow_fixture_block(&fixture->f, ret), to);
+}
+
+/* What comes of trying where the function at 1040 returns to. */
+static struct guess_outcome try_return(struct gap_fixture *fixture, struct return_place *place)
+{
+	struct pt_flow *flow = begin(fixture, 0x1040), trial;
+	struct flow_guess *guess = flow_guess_new(flow, &trial);
+	struct guess_outcome ret;
+
+	assert_int_equal(flow_guess_follow(guess, &trial).verdict, GUESS_OPEN);
+	assert_int_equal(trial.state, FLOW_AT_RETURN);
+	ret = flow_guess_return(guess, &trial, place);
+	assert_true(flow_guess_end(guess, flow));
+	patch_inference_free(&fixture->inference);
+	flow_fixture_deinit(&fixture->f);
+	return ret;
+}
+
 static void a_return_to_an_unknown_call_is_tried_next(void **state)
 {
 	struct return_place place;
 	struct gap_fixture fixture;
-	struct flow_guess *guess;
-	struct pt_flow *flow, trial;
 
 	gap_fixture_init(&fixture);
-	return_sites_note(&fixture.inference.returns, flow_fixture_block(&fixture.f, 0x1040),
-			  0x1007);
+	note(&fixture, 0x1040, 0x1007);
 	gap_fixture_tnt(&fixture, 3, 2);
 	gap_fixture_go_round(&fixture);
-	flow = begin(&fixture, 0x1040);
-	guess = flow_guess_new(flow, &trial);
-	assert_int_equal(flow_guess_follow(guess, &trial).verdict, GUESS_OPEN);
-	assert_int_equal(trial.state, FLOW_AT_RETURN);
-	assert_int_equal(flow_guess_return(guess, &trial, &place).verdict, GUESS_AGREES);
+	assert_int_equal(try_return(&fixture, &place).verdict, GUESS_AGREES);
 	assert_int_equal(place.ip, 0x1007);
-	assert_true(flow_guess_end(guess, flow));
-	patch_inference_free(&fixture.inference);
-	flow_fixture_deinit(&fixture.f);
 }
 
 /* 1040 returns to 1030, and that to where nobody saw it return. */
@@ -112,26 +124,16 @@ static void the_next_return_may_go_to_no_known_place(void **state)
 	struct guess_outcome outcome;
 	struct return_place place;
 	struct gap_fixture fixture;
-	struct flow_guess *guess;
-	struct pt_flow *flow, trial;
 
 	gap_fixture_init(&fixture);
-	return_sites_note(&fixture.inference.returns, flow_fixture_block(&fixture.f, 0x1040),
-			  0x1030);
-	return_sites_note(&fixture.inference.returns, flow_fixture_block(&fixture.f, 0x1035),
-			  0x1040);
+	note(&fixture, 0x1040, 0x1030);
+	note(&fixture, 0x1035, 0x1040);
 	gap_fixture_return(&fixture, 3);
 	gap_fixture_tnt(&fixture, 0, 1);
-	flow = begin(&fixture, 0x1040);
-	guess = flow_guess_new(flow, &trial);
-	(void)flow_guess_follow(guess, &trial);
-	outcome = flow_guess_return(guess, &trial, &place);
+	outcome = try_return(&fixture, &place);
 	assert_int_equal(outcome.verdict, GUESS_OPEN);
 	assert_int_equal(outcome.returns, 1);
 	assert_int_equal(place.ip, 0x1030);
-	assert_true(flow_guess_end(guess, flow));
-	patch_inference_free(&fixture.inference);
-	flow_fixture_deinit(&fixture.f);
 }
 
 static void what_is_tried_is_limited(void **state)
