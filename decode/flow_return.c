@@ -3,7 +3,7 @@
 #include "decode/flow_guess.h"
 #include "decode/patch_inference.h"
 
-enum { RETURNS = 8 }; /* that agree are as good as an address that does */
+enum { LEAST_RETURNS = 8 }; /* that agree are as good as an address that does */
 
 /* Whether patches are known that are not in force yet. */
 static bool is_behind(const struct pt_flow *flow)
@@ -13,9 +13,9 @@ static bool is_behind(const struct pt_flow *flow)
 
 static bool is_found(const struct guess_outcome *outcome, const struct return_place *place)
 {
-	return place->ip &&
-	       (outcome->verdict == GUESS_AGREES ||
-		(outcome->verdict == GUESS_OPEN && (outcome->told || outcome->returns >= RETURNS)));
+	return place->ip && (outcome->verdict == GUESS_AGREES ||
+			     (outcome->verdict == GUESS_OPEN &&
+			      (outcome->told || outcome->returns >= LEAST_RETURNS)));
 }
 
 bool flow_return_find(struct flow_run *run, uint64_t *ret)

@@ -129,7 +129,8 @@ static int add_changed(struct later_code *later, const struct image *image,
 	return r;
 }
 
-/* Read the later copy. Where the first one has code, it stays: when they changed is not known. */
+/* Read the later copy. Where the first one has code, it stays: when it changed is not known. What
+ * is added has no other form, so that it comes first. */
 static int load_later(struct machine *machine, const char *path, struct ptvm_error *error)
 {
 	struct elf_file file;
