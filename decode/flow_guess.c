@@ -114,6 +114,15 @@ static struct guess_outcome try_place(struct flow_guess *guess, const struct pt_
 	return deeper.verdict == GUESS_REFUTED ? outcome : deeper;
 }
 
+/* Of places that are as good as each other any may be right: what agrees is what does in each. */
+static void take_least(struct guess_outcome *best, const struct guess_outcome *other)
+{
+	if (other->told < best->told)
+		best->told = other->told;
+	if (other->returns < best->returns)
+		best->returns = other->returns;
+}
+
 static struct guess_outcome try_places(struct flow_guess *guess, const struct pt_flow *at,
 				       unsigned depth, struct return_place *ret)
 {
@@ -128,12 +137,13 @@ static struct guess_outcome try_places(struct flow_guess *guess, const struct pt
 	for (unsigned i = 0; i < places.count; i++) {
 		struct guess_outcome outcome = try_place(guess, at, &places.items[i], depth);
 
-		if (outcome.verdict > best.verdict)
+		if (outcome.verdict > best.verdict) {
 			*ret = places.items[i];
-		else if (outcome.verdict == best.verdict)
-			ret->ip = 0;
-		if (outcome.verdict >= best.verdict)
 			best = outcome;
+		} else if (outcome.verdict == best.verdict) {
+			ret->ip = 0;
+			take_least(&best, &outcome);
+		}
 	}
 	return best;
 }

@@ -43,6 +43,7 @@ bool flow_guess_end(struct flow_guess *guess, struct pt_flow *flow);
 struct guess_outcome flow_guess_follow(struct flow_guess *guess, struct pt_flow *trial);
 
 /** Try where the return at the end of the trial's block went. Returns what the best place comes to,
- * which is `ret` if no other one is as good; else `ret` has ip 0. */
+ * which is `ret` if no other one is as good; else `ret` has ip 0, and it is the least that any of
+ * these comes to. */
 struct guess_outcome flow_guess_return(struct flow_guess *guess, const struct pt_flow *trial,
 				       struct return_place *ret);

@@ -136,6 +136,31 @@ static void the_next_return_may_go_to_no_known_place(void **state)
 	assert_int_equal(place.ip, 0x1030);
 }
 
+/* 1040 returns to 1030, and that to where no code is, so that the next address is right, or where
+ * one before that agrees, too. */
+static void of_places_that_are_alike_the_least_counts(void **state)
+{
+	for (int is_first = 0; is_first < 2; is_first++) {
+		struct guess_outcome outcome;
+		struct return_place place;
+		struct gap_fixture fixture;
+
+		gap_fixture_init(&fixture);
+		note(&fixture, 0x1040, 0x1030);
+		note(&fixture, 0x1035, is_first ? 0x1005 : 0x9000);
+		note(&fixture, 0x1035, is_first ? 0x9000 : 0x1005);
+		gap_fixture_return(&fixture, 3);
+		gap_fixture_tip(&fixture, 0x1040);
+		gap_fixture_tnt(&fixture, 2, 2);
+		gap_fixture_tip(&fixture, 0x9000);
+		outcome = try_return(&fixture, &place);
+		assert_int_equal(outcome.verdict, GUESS_OPEN);
+		assert_int_equal(outcome.told, 1);
+		assert_int_equal(outcome.returns, 1);
+		assert_int_equal(place.ip, 0x1030);
+	}
+}
+
 static void what_is_tried_is_limited(void **state)
 {
 	struct gap_fixture fixture;
@@ -204,6 +229,7 @@ int main(void)
 		cmocka_unit_test(code_that_is_not_known_proves_nothing),
 		cmocka_unit_test(a_return_to_an_unknown_call_is_tried_next),
 		cmocka_unit_test(the_next_return_may_go_to_no_known_place),
+		cmocka_unit_test(of_places_that_are_alike_the_least_counts),
 		cmocka_unit_test(what_is_tried_is_limited),
 		cmocka_unit_test(how_much_code_fits_makes_no_difference),
 		cmocka_unit_test(a_trial_tries_nothing),
