@@ -11,6 +11,7 @@ void gap_fixture_init(struct gap_fixture *fixture)
 
 	memset(code, 0xcc, sizeof(code));
 	memcpy(code, "\xe8\xfb\x7f\0\0\xff\xd0\x75\xfc\xff\xe0", 11);
+	memcpy(code + 0x10, "\xe8\xeb\x7f\0\0\xe8\x26\0\0\0\x75\x03\xeb\x02", 14);
 	memcpy(code + 0x20, "\xe8\x1b\0\0\0\xeb\xf9", 7);
 	memcpy(code + 0x30, "\xe8\x0b\0\0\0\xc3", 6);
 	code[0x40] = 0xc3;

@@ -1,6 +1,7 @@
 /* A flow in code that calls what is not known: for tests of the ways back from there.
  *
  * 1000: call 9000, which is not known. 1005: call *rax. 1007: jne 1005; jmp *rax.
+ * 1010: call 9000. 1015: call 1040; jne 101f, where no code is that bits lead through; jmp 1020.
  * 1020: call 1040; jmp 1020. 1030: call 1040; ret. 1040: ret */
 #pragma once
 

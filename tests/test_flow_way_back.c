@@ -37,6 +37,29 @@ static void it_returns_packets_later(void **state)
 	flow_fixture_deinit(&fixture.f);
 }
 
+/* How often unknown code returns where so many returns agree behind it, and no address. */
+static unsigned found_by(unsigned returns)
+{
+	struct gap_fixture fixture;
+	unsigned ret;
+
+	gap_fixture_init(&fixture);
+	gap_fixture_tnt(&fixture, 1, 3); /* not taken, not taken, return */
+	gap_fixture_tnt(&fixture, 2, 2); /* return, not taken: behind no other return */
+	gap_fixture_return(&fixture, returns);
+	gap_fixture_follow(&fixture, 0x1010);
+	ret = gap_fixture_count(&fixture, FLOW_BEGIN, 0x1015);
+	assert_int_equal(gap_fixture_count(&fixture, FLOW_TO, 0x1025), ret * returns);
+	flow_fixture_deinit(&fixture.f);
+	return ret;
+}
+
+static void returns_that_agree_are_as_good_as_addresses(void **state)
+{
+	assert_int_equal(found_by(20), 0);
+	assert_int_equal(found_by(60), 1);
+}
+
 /* The TIP of an indirect branch may come behind the TNT packet. */
 static void one_of_two_returns_is_not_chosen(void **state)
 {
@@ -70,6 +93,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_call_of_unknown_code_returns),
 		cmocka_unit_test(it_returns_packets_later),
+		cmocka_unit_test(returns_that_agree_are_as_good_as_addresses),
 		cmocka_unit_test(one_of_two_returns_is_not_chosen),
 		cmocka_unit_test(what_agrees_for_a_moment_is_not_believed),
 	};
