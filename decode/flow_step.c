@@ -205,15 +205,15 @@ static inline void emit_block(struct flow_run *run, struct block *block, unsigne
 	run->flow->insns += count;
 	if (block->push_count)
 		push_calls(run->flow, block, count);
+	if (run->flow->gaps_only)
+		note_block(run->flow, block);
 	if ((block->patched || run->flow->trial == FLOW_TRIES_PATCHES) &&
 	    flow_patch_stands_in(run->flow, block)) {
 		leave_out(run, block);
 		return;
 	}
-	if (run->flow->gaps_only) {
-		note_block(run->flow, block);
+	if (run->flow->gaps_only)
 		return;
-	}
 	run->batch->items[run->batch->count++] = (struct flow_item){
 		.kind = FLOW_BLOCK, .flags = taken ? FLOW_TAKEN : 0, .count = count, .block = block
 	};

@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "decode/base/error.h"
+#include "decode/flow_patch.h"
+#include "decode/met_sites.h"
 #include "decode/mismatch_log.h"
 #include "tests/flow_fixture.h"
 
@@ -37,6 +39,8 @@ static const uint8_t bytes[0x60] = {
 	0x00,          0xc3, [0x20] = 0xc3, [0x30] = 0xeb, 0xfe, [0x40] = 0x0f, 0x30, 0x48, 0xcf,
 	[0x50] = 0x0f, 0x01, 0xc2,          0xff,          0xe0, [0x5f] = 0x90,
 };
+
+static const uint64_t kernel = 0xffffffff81000000;
 
 static int set_up(void **state)
 {
@@ -308,7 +312,6 @@ static void a_walk_that_never_ends_is_ended(void **state)
 static void no_kernel_runs_a_loop_that_never_ends(void **state)
 {
 	static const uint8_t code[] = { 0xc3, 0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9 };
-	const uint64_t kernel = 0xffffffff81000000;
 	struct flow_fixture *f = *state;
 
 	flow_fixture_code(f, kernel, code, sizeof(code));
@@ -497,7 +500,6 @@ static void code_is_that_of_the_thread_on_the_cpu(void **state)
 	static const struct switch_entry switches[] = { { .time = 90, .settled = 100, .pid = 1 },
 							{ .time = 190, .settled = 200, .pid = 2 } };
 	struct flow_fixture *f = *state;
-	const uint64_t kernel = (uint64_t)1 << 63;
 
 	f->config.conv = (struct time_conv){ .valid = true, .mult = 1 };
 	f = begin_at(state, BASE);
@@ -543,6 +545,95 @@ static void only_code_that_was_read_is_known(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* A kernel with a function that is traced, of which no copy has the trampoline (from KERNEL on):
+ *	00 call 20; 05 jmp *%rax
+ *	20 nop, which calls the trampoline; 25 je 27; 27 ret
+ *	40 nop; 41 call 90; 46 ret	what the trampoline is made of
+ *	80 je 82; 82 ret		the tracer */
+enum {
+	FUNCTION = 0x20,
+	TRAMPOLINE = 0x40,
+	TRAMPOLINE_CALL = TRAMPOLINE + 1,
+	TRAMPOLINE_END = 0x60,
+	TRACER = 0x80,
+};
+
+struct traced {
+	uint8_t code[0xa0];
+	struct ftrace_site site;
+	struct ftrace_table table;
+	struct flow_patch patch;
+};
+
+static void make_traced(struct traced *traced, const struct machine *machine)
+{
+	*traced = (struct traced){ 0 };
+	memset(traced->code, 0xcc, sizeof(traced->code));
+	memcpy(traced->code, "\xe8\x1b\0\0\0\xff\xe0", 7);
+	memcpy(traced->code + FUNCTION, "\x0f\x1f\x44\0\0\x74\0\xc3", 8);
+	memcpy(traced->code + TRAMPOLINE, "\x90\xe8\x4a\0\0\0\xc3", 7);
+	memcpy(traced->code + TRACER, "\x74\0\xc3", 3);
+	traced->site.ip = kernel + FUNCTION;
+	traced->table = (struct ftrace_table){ .items = &traced->site,
+					       .count = 1,
+					       .from = kernel + TRAMPOLINE,
+					       .to = kernel + TRAMPOLINE_END };
+	traced->patch = (struct flow_patch){ .machine = machine, .until = UINT64_MAX };
+	traced->patch.change.ftrace = (struct ftrace_change){
+		.table = &traced->table,
+		.tracer = { .address = kernel + TRACER,
+			    .caller = kernel + TRAMPOLINE,
+			    .call = kernel + TRAMPOLINE_CALL },
+	};
+}
+
+/* The function is called while it is traced. */
+static struct flow_fixture *begin_traced(void **state, const struct traced *traced, bool gaps_only)
+{
+	struct flow_fixture *f = *state;
+
+	flow_fixture_code(f, kernel, traced->code, sizeof(traced->code));
+	flow_fixture_begin(f, kernel, gaps_only);
+	f->flow.patches.items[f->flow.patches.count++] = traced->patch;
+	flow_patch_settle(&f->flow);
+	return f;
+}
+
+static void what_stands_for_a_trampoline_is_left_out(void **state)
+{
+	struct flow_fixture *f = *state;
+	struct traced traced;
+
+	make_traced(&traced, f->machines.host);
+	f = begin_traced(state, &traced, false);
+	run_bits(f, 7, 4);
+	flow_fixture_expect(f, "BLOCK(ffffffff81000000:2) GAP(7) AT(ffffffff81000040) "
+			       "BLOCK(ffffffff81000080:1) BLOCK(ffffffff81000082:1+) "
+			       "TO(ffffffff81000046) GAP(7) AT(ffffffff81000046) "
+			       "TO(ffffffff81000025) BLOCK(ffffffff81000025:1+)");
+}
+
+/* A patch in there is tried where it ran. */
+static void what_is_left_out_is_noted(void **state)
+{
+	const struct patch_change within = { .insn.site = kernel + TRAMPOLINE_CALL };
+	const struct patch_change other = { .insn.site = kernel + 5 };
+	struct flow_fixture *f = *state;
+	struct met_sites sites = { 0 };
+	struct traced traced;
+
+	make_traced(&traced, f->machines.host);
+	f = begin_traced(state, &traced, true);
+	met_sites_begin(&sites, 1);
+	f->flow.where.sites = &sites;
+	run_bits(f, 7, 4);
+	flow_fixture_expect(f, "GAP(7) AT(ffffffff81000040) GAP(7) AT(ffffffff81000046)");
+	met_sites_settle(&sites);
+	assert_true(met_sites_have(&sites, &within));
+	assert_false(met_sites_have(&sites, &other));
+	met_sites_free(&sites);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -583,6 +674,8 @@ int main(void)
 		TEST(code_is_that_of_the_thread_on_the_cpu),
 		TEST(a_guest_has_code_of_its_own),
 		TEST(only_code_that_was_read_is_known),
+		TEST(what_stands_for_a_trampoline_is_left_out),
+		TEST(what_is_left_out_is_noted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
