@@ -317,6 +317,13 @@ static bool says_nothing_new(const struct search *search, const struct patch_for
 	       now.to == also->to;
 }
 
+/* Whether a change is of many sites, each of which might have changed alone. Labels of one key do
+ * not. */
+static bool is_of_many(const struct patch_change *change)
+{
+	return patch_change_is_group(change) && !change->key.table;
+}
+
 static void try_from(struct search *search, const struct pt_flow *base, unsigned depth);
 
 /* Try what there is with one more patch. */
@@ -330,7 +337,7 @@ static void try_form(struct search *search, const struct flow_patch *patch,
 	search->now.traits = (struct patch_traits){
 		.unlikely = traits.unlikely + form->unlikely,
 		.unusual = traits.unusual + !form->is_usual,
-		.groups = traits.groups + (form->change.group.table || form->change.ftrace.table),
+		.groups = traits.groups + is_of_many(&form->change),
 		.is_known = form->is_known,
 	};
 	try_from(search, base, depth - 1);

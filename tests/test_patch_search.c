@@ -23,6 +23,10 @@ enum {
 	PROBE = 0x140,
 	SECOND_ITERATOR = 0x130,
 	SECOND_PROBE = 0x150,
+	TRAMPOLINE = 0x160, /* what those of ftrace are made of */
+	REGS_TRAMPOLINE = 0x170,
+	STUB = 0x180,
+	TRACER = 0x190,
 };
 
 static const uint64_t base = 0xffffffff81000000;
@@ -31,6 +35,7 @@ struct bench {
 	uint8_t image[SIZE], later[SIZE];
 	bool has_later;
 	unsigned tracepoints;
+	bool has_ftrace;
 	struct pt_bytes trace;
 };
 
@@ -111,6 +116,16 @@ struct found {
 	unsigned candidates;
 };
 
+static void add_symbols(struct symbols *symbols, const struct symbol *items, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct symbol symbol = { .start = base + items[i].start, .name = items[i].name };
+
+		assert_int_equal(symbols_add(symbols, &symbol), 0);
+	}
+	assert_int_equal(symbols_finish(symbols, true), 0);
+}
+
 static void add_tracepoints(struct symbols *symbols, unsigned count)
 {
 	static const struct symbol items[] = {
@@ -120,12 +135,19 @@ static void add_tracepoints(struct symbols *symbols, unsigned count)
 		{ .start = SECOND_PROBE, .name = "perf_trace_y" },
 	};
 
-	for (unsigned i = 0; i < 2 * count; i++) {
-		struct symbol symbol = { .start = base + items[i].start, .name = items[i].name };
+	add_symbols(symbols, items, 2 * count);
+}
 
-		assert_int_equal(symbols_add(symbols, &symbol), 0);
-	}
-	assert_int_equal(symbols_finish(symbols, true), 0);
+static void add_tracer(struct symbols *symbols)
+{
+	static const struct symbol items[] = {
+		{ .start = TRAMPOLINE, .name = "ftrace_caller" },
+		{ .start = REGS_TRAMPOLINE, .name = "ftrace_regs_caller" },
+		{ .start = STUB, .name = "ftrace_stub" },
+		{ .start = TRACER, .name = "function_trace_call" },
+	};
+
+	add_symbols(symbols, items, sizeof(items) / sizeof(*items));
 }
 
 static void load(struct bench *bench, struct machines *machines)
@@ -136,6 +158,8 @@ static void load(struct bench *bench, struct machines *machines)
 	assert_true(bench_add_function(machines->host, base + LEAF));
 	if (bench->tracepoints)
 		add_tracepoints(&machines->host->symbols, bench->tracepoints);
+	if (bench->has_ftrace)
+		add_tracer(&machines->host->symbols);
 	if (bench->has_later)
 		assert_int_equal(later_code_add(&machines->host->later, base, bench->image,
 						(struct bytes){ bench->later, SIZE }),
@@ -419,6 +443,36 @@ static void what_is_on_alone_is_no_group(void **state)
 	assert_null(found.patches.items[0].change.group.table);
 }
 
+/* It is called again and again, and no other function is. */
+static void a_function_that_is_traced_alone_is_no_group(void **state)
+{
+	struct bench bench;
+	struct found found;
+
+	make(&bench, false);
+	bench.has_ftrace = true;
+	/* call LEAF; jmp *rcx */
+	put(&bench, 0, "\xe8\xfb\0\0\0\xff\xe1", 7);
+	/* the call or nop; jne; ret */
+	put(&bench, LEAF, "\x0f\x1f\x44\0\0\x75\0\xc3", 8);
+	/* call STUB; ret; the same; ret */
+	put(&bench, TRAMPOLINE, "\xe8\x1b\0\0\0\xc3", 6);
+	put(&bench, REGS_TRAMPOLINE, "\xe8\x0b\0\0\0\xc3", 6);
+	put(&bench, STUB, "\xc3", 1);
+	/* jne; jne; ret */
+	put(&bench, TRACER, "\x75\0\x75\0\xc3", 5);
+	for (unsigned i = 0; i < 20; i++) {
+		/* the tracer's three, the trampoline's, the function's */
+		for (unsigned bit = 0; bit < 6; bit++)
+			tnt(&bench, bit > 1 && bit != 4);
+		tip(&bench, 0);
+	}
+	found = decode(&bench, NULL, UINT64_MAX);
+	assert_int_equal(found.patches.count, 1);
+	assert_non_null(found.patches.items[0].change.ftrace.table);
+	assert_int_equal(found.patches.items[0].change.ftrace.site, base + LEAF);
+}
+
 /* A wrong turn into a loop takes any conditional branches, until an address is told. */
 static void what_only_goes_round_is_refused(void **state)
 {
@@ -539,6 +593,7 @@ int main(void)
 		cmocka_unit_test(a_tracepoint_need_not_explain_as_much),
 		cmocka_unit_test(what_is_switched_on_together_is_one_patch),
 		cmocka_unit_test(what_is_on_alone_is_no_group),
+		cmocka_unit_test(a_function_that_is_traced_alone_is_no_group),
 		cmocka_unit_test(what_only_goes_round_is_refused),
 		cmocka_unit_test(what_has_no_label_is_left),
 		cmocka_unit_test(the_search_is_bounded),
