@@ -138,26 +138,16 @@ static void note_visit(struct pt_flow *flow, const struct flow_patch *patch)
 	flow->patch_visits.last = flow->addresses;
 }
 
-struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
+/* What code that stands for a trampoline jumps to, as a thunk of returns, is where it is: another
+ * block. Whether the block goes on there behind an instruction. */
+static bool leaves(const struct ftrace_table *stand_in, const struct block *block, unsigned index)
 {
-	if (!flow_patch_is_possible(block))
-		return block;
-	for (unsigned i = 0; i < block->count; i++) {
-		const struct insn *copied = &block->insns[i];
-		const struct flow_patch *patch;
-		struct patched_insn insn;
-
-		patch = find(&flow->patches, block->space->machine, copied->ip,
-			     may_be_in_group(copied), flow, &insn);
-		if (!patch)
-			continue;
-		note_visit(flow, patch);
-		return block_variant(flow->where.code, block, i, insn.bytes, insn.size);
-	}
-	return block;
+	return stand_in && index + 1u < block->count &&
+	       !ftrace_table_has_caller(stand_in, block->insns[index + 1].ip);
 }
 
-bool flow_patch_stands_in(const struct pt_flow *flow, const struct block *block)
+static const struct ftrace_table *find_stand_in(const struct pt_flow *flow,
+						const struct block *block)
 {
 	for (uint32_t i = flow->patches.count; i-- > 0;) {
 		const struct flow_patch *patch = &flow->patches.items[i];
@@ -165,7 +155,37 @@ bool flow_patch_stands_in(const struct pt_flow *flow, const struct block *block)
 
 		if (ftrace->tracer.call && patch->machine == block->space->machine &&
 		    ftrace_table_has_caller(ftrace->table, block->ip) && is_in_force(patch, flow))
-			return true;
+			return ftrace->table;
 	}
-	return false;
+	return NULL;
+}
+
+struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
+{
+	const struct ftrace_table *stand_in;
+
+	if (!flow_patch_is_possible(block))
+		return block;
+	stand_in = find_stand_in(flow, block);
+	for (unsigned i = 0; i < block->count; i++) {
+		const struct insn *copied = &block->insns[i];
+		const struct flow_patch *patch;
+		struct patched_insn insn;
+
+		patch = find(&flow->patches, block->space->machine, copied->ip,
+			     may_be_in_group(copied), flow, &insn);
+		if (patch) {
+			note_visit(flow, patch);
+			return block_variant(flow->where.code, block, i, insn.bytes, insn.size);
+		}
+		if (leaves(stand_in, block, i))
+			return block_variant(flow->where.code, block, i, copied->bytes,
+					     copied->length);
+	}
+	return block;
+}
+
+bool flow_patch_stands_in(const struct pt_flow *flow, const struct block *block)
+{
+	return find_stand_in(flow, block);
 }

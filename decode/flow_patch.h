@@ -19,8 +19,8 @@ void flow_patch_expect_little(struct pt_flow *flow);
 /** Tell the flow's code, which may be another thread's than before, about the patches so far. */
 void flow_patch_settle(struct pt_flow *flow);
 
-/** A block as the patches have it: `block`, or a variant that ends with the first patch in it; NULL
- * when memory is out. */
+/** A block as the patches have it: `block`, or a variant that ends with the first patch in it, or
+ * where code ends that stands for a trampoline; NULL when memory is out. */
 struct block *flow_patch_block(struct pt_flow *flow, struct block *block);
 
 /** Whether there may be jump labels in the block: it is kernel code. */

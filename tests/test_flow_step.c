@@ -548,7 +548,8 @@ static void only_code_that_was_read_is_known(void **state)
 /* A kernel with a function that is traced, of which no copy has the trampoline (from KERNEL on):
  *	00 call 20; 05 jmp *%rax
  *	20 nop, which calls the trampoline; 25 je 27; 27 ret
- *	40 nop; 41 call 90; 46 ret	what the trampoline is made of
+ *	40 nop; 41 call 90; 46 jmp 60	what the trampoline is made of
+ *	60 nop; 61 ret			by which it returns
  *	80 je 82; 82 ret		the tracer */
 enum {
 	FUNCTION = 0x20,
@@ -571,7 +572,8 @@ static void make_traced(struct traced *traced, const struct machine *machine)
 	memset(traced->code, 0xcc, sizeof(traced->code));
 	memcpy(traced->code, "\xe8\x1b\0\0\0\xff\xe0", 7);
 	memcpy(traced->code + FUNCTION, "\x0f\x1f\x44\0\0\x74\0\xc3", 8);
-	memcpy(traced->code + TRAMPOLINE, "\x90\xe8\x4a\0\0\0\xc3", 7);
+	memcpy(traced->code + TRAMPOLINE, "\x90\xe8\x4a\0\0\0\xeb\x18", 8);
+	memcpy(traced->code + TRAMPOLINE_END, "\x90\xc3", 2);
 	memcpy(traced->code + TRACER, "\x74\0\xc3", 3);
 	traced->site.ip = kernel + FUNCTION;
 	traced->table = (struct ftrace_table){ .items = &traced->site,
@@ -607,10 +609,11 @@ static void what_stands_for_a_trampoline_is_left_out(void **state)
 	make_traced(&traced, f->machines.host);
 	f = begin_traced(state, &traced, false);
 	run_bits(f, 7, 4);
-	flow_fixture_expect(f, "BLOCK(ffffffff81000000:2) GAP(7) AT(ffffffff81000040) "
-			       "BLOCK(ffffffff81000080:1) BLOCK(ffffffff81000082:1+) "
-			       "TO(ffffffff81000046) GAP(7) AT(ffffffff81000046) "
-			       "TO(ffffffff81000025) BLOCK(ffffffff81000025:1+)");
+	flow_fixture_expect(
+		f, "BLOCK(ffffffff81000000:2) GAP(7) AT(ffffffff81000040) "
+		   "BLOCK(ffffffff81000080:1) BLOCK(ffffffff81000082:1+) "
+		   "TO(ffffffff81000046) GAP(7) AT(ffffffff81000046) "
+		   "BLOCK(ffffffff81000060:2+) TO(ffffffff81000025) BLOCK(ffffffff81000025:1+)");
 }
 
 /* A patch in there is tried where it ran. */
