@@ -147,14 +147,14 @@ static bool leaves(const struct ftrace_table *stand_in, const struct block *bloc
 }
 
 static const struct ftrace_table *find_stand_in(const struct pt_flow *flow,
-						const struct block *block)
+						const struct machine *machine, uint64_t ip)
 {
 	for (uint32_t i = flow->patches.count; i-- > 0;) {
 		const struct flow_patch *patch = &flow->patches.items[i];
 		const struct ftrace_change *ftrace = &patch->change.ftrace;
 
-		if (ftrace->tracer.call && patch->machine == block->space->machine &&
-		    ftrace_table_has_caller(ftrace->table, block->ip) && is_in_force(patch, flow))
+		if (ftrace->tracer.call && patch->machine == machine &&
+		    ftrace_table_has_caller(ftrace->table, ip) && is_in_force(patch, flow))
 			return ftrace->table;
 	}
 	return NULL;
@@ -166,7 +166,7 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 
 	if (!flow_patch_is_possible(block))
 		return block;
-	stand_in = find_stand_in(flow, block);
+	stand_in = find_stand_in(flow, block->space->machine, block->ip);
 	for (unsigned i = 0; i < block->count; i++) {
 		const struct insn *copied = &block->insns[i];
 		const struct flow_patch *patch;
@@ -185,7 +185,7 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 	return block;
 }
 
-bool flow_patch_stands_in(const struct pt_flow *flow, const struct block *block)
+bool flow_patch_stands_in(const struct pt_flow *flow, const struct machine *machine, uint64_t ip)
 {
-	return find_stand_in(flow, block);
+	return find_stand_in(flow, machine, ip);
 }

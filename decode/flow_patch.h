@@ -26,9 +26,9 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block);
 /** Whether there may be jump labels in the block: it is kernel code. */
 bool flow_patch_is_possible(const struct block *block);
 
-/** Whether a block stands for a trampoline of ftrace: what runs is not where it is. Such a block is
- * `patched`, but in a trial of patches. */
-bool flow_patch_stands_in(const struct pt_flow *flow, const struct block *block);
+/** Whether code at `ip` stands for a trampoline of ftrace: what runs is not where it is. A block
+ * that begins there is `patched`, but in a trial of patches. */
+bool flow_patch_stands_in(const struct pt_flow *flow, const struct machine *machine, uint64_t ip);
 
 /** Whether two patches do the same, at whatever time. */
 bool flow_patch_is_same(const struct flow_patch *a, const struct flow_patch *b);

@@ -192,6 +192,12 @@ static void push_calls(struct pt_flow *flow, const struct block *block, unsigned
 			return_stack_push(&flow->calls, block->pushes[k++]);
 }
 
+static bool stands_in(const struct pt_flow *flow, const struct block *block)
+{
+	return (block->patched || flow->trial == FLOW_TRIES_PATCHES) &&
+	       flow_patch_stands_in(flow, block->space->machine, block->ip);
+}
+
 /* The block runs, but elsewhere: that is not known, and it is not told. */
 static void leave_out(struct flow_run *run, const struct block *block)
 {
@@ -207,8 +213,7 @@ static inline void emit_block(struct flow_run *run, struct block *block, unsigne
 		push_calls(run->flow, block, count);
 	if (run->flow->gaps_only)
 		note_block(run->flow, block);
-	if ((block->patched || run->flow->trial == FLOW_TRIES_PATCHES) &&
-	    flow_patch_stands_in(run->flow, block)) {
+	if (stands_in(run->flow, block)) {
 		leave_out(run, block);
 		return;
 	}
@@ -240,6 +245,28 @@ static inline void go(struct flow_run *run, struct block *from, unsigned way, ui
 		from->successor[way] = to;
 }
 
+/* A branch of the block goes to `ip`. Where that is left out, nobody knows where it went; but where
+ * what is left out leads is where the branch did that led there. */
+static void say_target(struct flow_run *run, const struct block *block, uint64_t ip)
+{
+	const struct pt_flow *flow = run->flow;
+
+	if (!flow->gaps_only)
+		(void)flow_add(run, FLOW_TO,
+			       flow_patch_stands_in(flow, block->space->machine, ip) ? 0 : ip);
+}
+
+/* The same where the instruction says it, so that it is told only if it is not so. */
+static void go_direct(struct flow_run *run, struct block *block, unsigned way, uint64_t ip)
+{
+	const struct pt_flow *flow = run->flow;
+
+	if (block->patched &&
+	    stands_in(flow, block) != flow_patch_stands_in(flow, block->space->machine, ip))
+		say_target(run, block, ip);
+	go(run, block, way, ip);
+}
+
 /* Whether the flow has come back to a block without a packet in between, and so would go round for
  * ever. The block to compare with is renewed at powers of two, so that a cycle of any length is
  * found (Brent's algorithm). Nor does any real code run INSNS_MOST instructions without a packet:
@@ -249,7 +276,7 @@ static bool is_idle_loop(struct flow_run *run)
 	enum { INSNS_MOST = 32768, BLOCKS_MOST = INSNS_MOST / BLOCK_MAX_INSNS };
 	struct pt_flow *flow = run->flow;
 
-	static_assert(BLOCKS_MOST < FLOW_MARGIN / 2, "a packet may lead through as many");
+	static_assert(BLOCKS_MOST < FLOW_MARGIN / 3, "a packet may lead through as many");
 	if (!flow->idle_blocks)
 		flow->idle_items = run->batch->count;
 	else if (flow->block == flow->idle_mark)
@@ -293,7 +320,7 @@ static bool pass(struct flow_run *run)
 		return false;
 	}
 	emit_block(run, block, block->count, false);
-	go(run, block, 0, block->next);
+	go_direct(run, block, 0, block->next);
 	flow->disagrees |= flow->state == FLOW_LOST && is_call_to_nowhere(block);
 	return flow->state == FLOW_RUNNING;
 }
@@ -322,7 +349,7 @@ static void return_by_bit(struct flow_run *run, bool bit)
 	}
 	note_return(flow, block, ip);
 	flow->returns_met++;
-	flow_say(run, FLOW_TO, ip);
+	say_target(run, block, ip);
 	go(run, block, 1, ip);
 }
 
@@ -364,7 +391,7 @@ static void take_bit(struct flow_run *run, bool bit)
 		return;
 	}
 	emit_block(run, block, block->count, bit);
-	go(run, block, bit, bit ? block->target : block->next);
+	go_direct(run, block, bit, bit ? block->target : block->next);
 }
 
 void flow_run_tnt(struct flow_run *run)

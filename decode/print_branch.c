@@ -243,8 +243,6 @@ void print_branch_from(struct printer *printer, uint64_t ip, uint32_t flags)
 void print_branch_to(struct printer *printer, uint64_t ip)
 {
 	printer->line.to_ip = ip;
-	if (!ip)
-		print_branch_settle(printer);
 }
 
 void print_branch_settle(struct printer *printer)

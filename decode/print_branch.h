@@ -16,8 +16,9 @@ bool print_branch_between(struct printer *printer, struct block *block, unsigned
 			  struct block *to);
 
 /**
- * The target. The name of an address where a block will begin is taken from that block: the line
- * stays open until print_branch_arrived() or print_branch_settle().
+ * The target, 0: it is not known yet, if it will be at all. The name of an address where a block
+ * will begin is taken from that block: the line stays open until print_branch_arrived() or
+ * print_branch_settle().
  */
 void print_branch_to(struct printer *printer, uint64_t ip);
 

@@ -200,6 +200,14 @@ static bool is_kind(const struct flow_item *item, const struct flow_item *end, e
 	return item < end && item->kind == kind;
 }
 
+/* Did a packet tell where the last branch went, if only behind code that is in no copy, or that
+ * tracing ended with it? */
+static bool is_last_told(const struct flow_item *item, const struct flow_item *end)
+{
+	return is_decided(item) || is_kind(item + 1, end, FLOW_END) ||
+	       (item->block->end == BLOCK_NO_CODE && is_kind(item + 1, end, FLOW_TO));
+}
+
 /* What the last instruction that ran is; without a look at it where the block tells. */
 static enum insn_class last_class(const struct flow_item *item)
 {
@@ -281,7 +289,7 @@ static void take_block(struct printer *printer, const struct flow_item *item,
 		       const struct flow_item *end)
 {
 	struct block *block = item->block;
-	bool settles = is_decided(item) || is_kind(item + 1, end, FLOW_END);
+	bool settles = is_last_told(item, end);
 
 	print_waiting_settle(printer);
 	printer->space = block->space;
@@ -306,7 +314,10 @@ static void take_block(struct printer *printer, const struct flow_item *item,
 
 static void take_to(struct printer *printer, uint64_t ip)
 {
-	print_waiting_finish(printer, ip, 0);
+	if (printer->waiting.block)
+		print_waiting_finish(printer, ip, 0);
+	else if (printer->line.open && !printer->line.to_ip)
+		print_branch_to(printer, ip);
 	print_arrive(printer, ip);
 }
 
@@ -376,7 +387,8 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 {
 	const struct flow_item *end = batch->items + batch->count;
 
-	if (item->kind != FLOW_BLOCK && item->kind != FLOW_TIME)
+	/* a FLOW_TO is about a branch of before, at its time */
+	if (item->kind != FLOW_BLOCK && item->kind != FLOW_TIME && item->kind != FLOW_TO)
 		print_settle_time(printer);
 	switch ((enum flow_kind)item->kind) {
 	case FLOW_BLOCK: take_block(printer, item, end); break;

@@ -21,7 +21,8 @@ enum flow_kind {
 	/* `block`: its first `count` instructions ran. FLOW_TAKEN: the conditional branch at its
 	 * end was taken. */
 	FLOW_BLOCK,
-	FLOW_TO,    /* `value`: the former block's last branch (indirect, return, far) went there */
+	FLOW_TO, /* `value`: the former block's last branch (indirect, return, far) went there; 0:
+		  * to code that is left out, and where that leads is what the next one tells */
 	FLOW_ASYNC, /* `value`: an interrupt, exception or VM exit went there from where the flow
 		       was */
 	FLOW_BEGIN, /* `value`: tracing begins there (or is in sync again) */

@@ -609,11 +609,12 @@ static void what_stands_for_a_trampoline_is_left_out(void **state)
 	make_traced(&traced, f->machines.host);
 	f = begin_traced(state, &traced, false);
 	run_bits(f, 7, 4);
-	flow_fixture_expect(
-		f, "BLOCK(ffffffff81000000:2) GAP(7) AT(ffffffff81000040) "
-		   "BLOCK(ffffffff81000080:1) BLOCK(ffffffff81000082:1+) "
-		   "TO(ffffffff81000046) GAP(7) AT(ffffffff81000046) "
-		   "BLOCK(ffffffff81000060:2+) TO(ffffffff81000025) BLOCK(ffffffff81000025:1+)");
+	flow_fixture_expect(f, "BLOCK(ffffffff81000000:2) "
+			       "TO(0) GAP(7) AT(ffffffff81000040) "
+			       "TO(ffffffff81000080) BLOCK(ffffffff81000080:1) "
+			       "BLOCK(ffffffff81000082:1+) TO(0) GAP(7) AT(ffffffff81000046) "
+			       "TO(ffffffff81000060) BLOCK(ffffffff81000060:2+) "
+			       "TO(ffffffff81000025) BLOCK(ffffffff81000025:1+)");
 }
 
 /* A patch in there is tried where it ran. */

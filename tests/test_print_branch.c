@@ -84,14 +84,18 @@ static void arriving_elsewhere_the_target_is_what_was_told(void **state)
 	print_bench_free(bench);
 }
 
-static void no_target_ends_the_line_at_once(void **state)
+static void the_target_may_be_told_later_or_never(void **state)
 {
 	struct print_bench *bench = bench_with(FIELD_IP | FIELD_ADDR, "b");
 
+	print_branch_from(&bench->printer, 0x1234, JUMP);
+	print_branch_to(&bench->printer, 0);
+	print_branch_to(&bench->printer, 0x5678);
 	print_branch_from(&bench->printer, 0x1234, END);
 	print_branch_to(&bench->printer, 0);
-	assert_false(bench->printer.line.open);
-	print_bench_expect(bench, "             1234 =>                0\n");
+	print_branch_arrived(&bench->printer, block_of(bench));
+	print_bench_expect(bench, "             1234 =>             5678\n"
+				  "             1234 =>                0\n");
 	print_bench_free(bench);
 }
 
@@ -392,7 +396,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_is_open_until_the_flow_arrives),
 		cmocka_unit_test(arriving_elsewhere_the_target_is_what_was_told),
-		cmocka_unit_test(no_target_ends_the_line_at_once),
+		cmocka_unit_test(the_target_may_be_told_later_or_never),
 		cmocka_unit_test(the_next_branch_completes_the_line),
 		cmocka_unit_test(a_branch_within_a_block_has_its_names_and_instruction),
 		cmocka_unit_test(branches_within_a_block_are_printed_together),

@@ -418,15 +418,67 @@ static void a_gap_is_told_in_words_of_perf(void **state)
 		      " ip 0x1000 code 5: Failed to get instruction (queue 0, file offset 0)\n");
 }
 
+static void add_thunk(struct print_bench *bench, uint64_t ip)
+{
+	add(bench, FLOW_GAP, 0);
+	bench->batch.items[bench->batch.count - 1].count = GAP_THUNK;
+	add(bench, FLOW_AT, ip);
+}
+
 static void a_thunk_that_is_in_no_copy_is_only_counted(void **state)
 {
 	struct print_bench *bench = print_bench_new(FIELD_IP, "e");
 
 	add_context(bench, host);
-	add(bench, FLOW_GAP, 0);
-	bench->batch.items[bench->batch.count - 1].count = GAP_THUNK;
-	add(bench, FLOW_AT, 0x1000);
+	add_thunk(bench, 0x1000);
 	prints(bench, "");
+}
+
+static struct insn call = { .ip = 0x1000, .class = INSN_CALL, .target = 0x9000, .length = 5 };
+static struct insn ret = { .ip = 0x2000, .class = INSN_RET, .length = 1 };
+
+/* Each at the time of the packet that tells it. */
+static void branches_by_thunks_go_where_these_lead(void **state)
+{
+	struct block block = { .ip = 0x1000, .insns = &call, .count = 1, .end = BLOCK_NO_CODE };
+	struct print_bench *bench = print_bench_new(FIELD_TIME | FIELD_IP | FIELD_ADDR, "b");
+
+	bench->config.nanoseconds = true;
+	add_context(bench, host);
+	for (uint64_t time = 100; time <= 200; time += 100) {
+		add(bench, FLOW_TIME, time);
+		add_block(bench, &block);
+		add(bench, FLOW_TO, 0x1000);
+		add_thunk(bench, 0x9000);
+	}
+	prints(bench, "    0.000000100:              1000 =>             1000\n"
+		      "    0.000000200:              1000 =>             1000\n");
+}
+
+/* A call by a trampoline, and the return to it. */
+static void branches_by_what_is_left_out_go_where_that_leads(void **state)
+{
+	struct block blocks[] = {
+		{ .ip = 0x1000, .insns = &call, .count = 1, .end = BLOCK_GOES_ON, .next = 0x9000 },
+		{ .ip = 0x2000, .insns = &ret, .count = 1, .end = BLOCK_RETURN },
+	};
+	struct print_bench *bench = print_bench_new(FIELD_TIME | FIELD_IP | FIELD_ADDR, "b");
+	const uint64_t to[] = { 0x2000, 0x1005, 0 };
+
+	bench->config.nanoseconds = true;
+	add_context(bench, host);
+	for (unsigned i = 0; i < 3; i++) {
+		add(bench, FLOW_TIME, 100 * i);
+		add_block(bench, &blocks[i > 0]);
+		add(bench, FLOW_TO, 0);
+		add(bench, FLOW_TIME, 100 * i + 50);
+		add_thunk(bench, 0x9000);
+		if (to[i])
+			add(bench, FLOW_TO, to[i]);
+	}
+	prints(bench, "    0.000000000:              1000 =>             2000\n"
+		      "    0.000000100:              2000 =>             1005\n"
+		      "    0.000000200:              2000 =>                0\n");
 }
 
 static void only_wanted_sides_are_printed(void **state)
@@ -464,6 +516,8 @@ int main(void)
 		cmocka_unit_test(every_so_many_instructions_have_a_line),
 		cmocka_unit_test(a_gap_is_told_in_words_of_perf),
 		cmocka_unit_test(a_thunk_that_is_in_no_copy_is_only_counted),
+		cmocka_unit_test(branches_by_thunks_go_where_these_lead),
+		cmocka_unit_test(branches_by_what_is_left_out_go_where_that_leads),
 		cmocka_unit_test(only_wanted_sides_are_printed),
 	};
 
