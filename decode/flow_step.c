@@ -199,8 +199,9 @@ static bool stands_in(const struct pt_flow *flow, const struct block *block)
 }
 
 /* The block runs, but elsewhere: that is not known, and it is not told. */
-static void leave_out(struct flow_run *run, const struct block *block)
+static void leave_out(struct flow_run *run, struct block *block)
 {
+	note_block(run->flow, block);
 	flow_add(run, FLOW_GAP, pt_cursor_position(&run->flow->cursor))->count = GAP_THUNK;
 	flow_add(run, FLOW_AT, block->ip);
 }
@@ -211,14 +212,14 @@ static inline void emit_block(struct flow_run *run, struct block *block, unsigne
 	run->flow->insns += count;
 	if (block->push_count)
 		push_calls(run->flow, block, count);
-	if (run->flow->gaps_only)
-		note_block(run->flow, block);
 	if (stands_in(run->flow, block)) {
 		leave_out(run, block);
 		return;
 	}
-	if (run->flow->gaps_only)
+	if (run->flow->gaps_only) {
+		note_block(run->flow, block);
 		return;
+	}
 	run->batch->items[run->batch->count++] = (struct flow_item){
 		.kind = FLOW_BLOCK, .flags = taken ? FLOW_TAKEN : 0, .count = count, .block = block
 	};
