@@ -240,6 +240,18 @@ static bool goes_to_target(const struct insn *insn)
 	return insn->class == INSN_JMP || insn->class == INSN_CALL;
 }
 
+/* Nobody goes where a kernel's memory for code is not in use: it is full of INT3s (mm/execmem.c,
+ * kernel/bpf/core.c). There was code when the CPU came. */
+static bool is_unused(const struct draft *draft, const struct insn *insn)
+{
+	enum { INT3 = 0xcc };
+	const uint8_t *bytes = insn->bytes;
+
+	return insn->ip >> 63 && bytes[0] == INT3 &&
+	       draft->view.left - (insn->ip - draft->view_ip) >= INSN_MAX_SIZE &&
+	       !memcmp(bytes, bytes + 1, INSN_MAX_SIZE - 1);
+}
+
 static enum block_end gather(struct code *code, struct code_space *space, uint64_t ip,
 			     uint64_t time_ns, struct draft *draft, uint64_t *next)
 {
@@ -251,6 +263,8 @@ static enum block_end gather(struct code *code, struct code_space *space, uint64
 
 		*next = ip;
 		if (read_insn(code, space, ip, time_ns, draft, insn))
+			return BLOCK_NO_CODE;
+		if (!draft->count && is_unused(draft, insn))
 			return BLOCK_NO_CODE;
 		draft->count++;
 		ip = insn_next(insn);

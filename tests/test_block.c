@@ -240,6 +240,27 @@ static void code_that_is_not_there_is_looked_for_once(void **state)
 	assert_ptr_equal(block_get(&fixture->code, block->space, 0x2000, 0), block);
 }
 
+/* As of a program of BPF that was there only while the trace ran. */
+static void where_a_kernel_has_nothing_but_int3s_there_is_no_code(void **state)
+{
+	const uint64_t kernel = 0xffffffffc0000000;
+	struct fixture *fixture = *state;
+	uint8_t bytes[1 + INSN_MAX_SIZE];
+	struct block *block;
+
+	memset(bytes, 0xcc, sizeof(bytes));
+	bytes[0] = 0x90;
+	block = block_of(fixture, kernel, bytes, sizeof(bytes));
+	assert_int_equal(block->count, 2);
+	assert_int_equal(block->end, BLOCK_FAR);
+	block = block_get(&fixture->code, block->space, kernel + 1, 0);
+	assert_int_equal(block->count, 0);
+	assert_int_equal(block->end, BLOCK_NO_CODE);
+	block = block_get(&fixture->code, block->space, kernel + 2, 0);
+	assert_int_equal(block->end, BLOCK_FAR);
+	assert_int_equal(block_of(fixture, 0x1000, bytes + 1, INSN_MAX_SIZE)->end, BLOCK_FAR);
+}
+
 static void a_guest_that_is_not_known_has_no_code(void **state)
 {
 	struct fixture *fixture = *state;
@@ -391,6 +412,7 @@ int main(void)
 		TEST(code_is_full_before_it_takes_more_than_its_share),
 		TEST(an_instruction_in_two_pieces_of_code_is_whole),
 		TEST(code_that_is_not_there_is_looked_for_once),
+		TEST(where_a_kernel_has_nothing_but_int3s_there_is_no_code),
 		TEST(a_guest_that_is_not_known_has_no_code),
 		TEST(a_jump_label_has_another_form),
 		TEST(what_begins_inside_of_an_instruction_of_a_module_is_astray),
