@@ -42,10 +42,10 @@ static void report_patched(const struct patch_list_sites *patched)
 {
 	if (patched->count)
 		(void)fprintf(stderr,
-			      "ptvm script: %zu jump label%s or call%s found patched in code "
+			      "ptvm script: %s%zu jump label%s or call%s found patched in code "
 			      "copied earlier (first at %#" PRIx64 ")\n",
-			      patched->count, plural(patched->count), plural(patched->count),
-			      patched->lowest);
+			      patched->is_cut ? "at least " : "", patched->count,
+			      plural(patched->count), plural(patched->count), patched->lowest);
 }
 
 static void report_damage(const struct perf_data *data)

@@ -1,6 +1,5 @@
 #include "decode/patch_list.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "decode/base/sort.h"
@@ -12,6 +11,7 @@ struct sites {
 	const struct flow_patch *patch;
 	struct code_site *items;
 	size_t count, room;
+	bool is_cut;
 };
 
 static bool has(const struct patch_list *list, const struct flow_patch *patch)
@@ -25,19 +25,24 @@ static bool has(const struct patch_list *list, const struct flow_patch *patch)
 void patch_list_add(struct patch_list *list, const struct flow_patch *patches, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (list->count < PATCH_LIST_MAX && !has(list, &patches[i]))
-			(void)vec_push(list, patches[i]);
+		if (!has(list, &patches[i]) &&
+		    (list->count == PATCH_LIST_MAX || !vec_push(list, patches[i])))
+			list->is_cut = true;
 }
 
+/* What stands for trampolines is as it was copied: it is their call of a tracer that differs. */
 static bool add_site(void *context, uint64_t site)
 {
 	struct sites *sites = context;
+	const struct patch_change *change = &sites->patch->change;
 	const struct code_site item = { sites->patch->machine, site };
 	struct patched_insn insn;
 
-	if (!patch_change_insn(&sites->patch->change, site, &insn))
+	if (!patch_change_insn(change, site, &insn) || site == change->ftrace.tracer.call)
 		return true;
-	return sites->count < PATCH_LIST_SITES && vec_push(sites, item);
+	if (sites->count == PATCH_LIST_SITES || !vec_push(sites, item))
+		sites->is_cut = true;
+	return !sites->is_cut;
 }
 
 static int compare(const void *a, const void *b)
@@ -51,8 +56,8 @@ static int compare(const void *a, const void *b)
 
 struct patch_list_sites patch_list_sites(const struct patch_list *list)
 {
+	struct sites sites = { .is_cut = list->is_cut };
 	struct patch_list_sites ret = { 0 };
-	struct sites sites = { 0 };
 
 	for (size_t i = 0; i < list->count; i++) {
 		sites.patch = &list->items[i];
@@ -62,6 +67,7 @@ struct patch_list_sites patch_list_sites(const struct patch_list *list)
 	for (size_t i = 0; i < sites.count; i++)
 		ret.count += !i || compare(&sites.items[i - 1], &sites.items[i]);
 	ret.lowest = sites.count ? sites.items[0].ip : 0;
+	ret.is_cut = sites.is_cut;
 	vec_free(&sites);
 	return ret;
 }

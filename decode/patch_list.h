@@ -1,6 +1,7 @@
 /* The patches that were found, in any segment, and how many instructions they change. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -8,18 +9,20 @@
 
 enum {
 	PATCH_LIST_MAX = 4096,
-	PATCH_LIST_SITES = 1 << 18, /* that are looked at to count them */
+	PATCH_LIST_SITES = 1 << 20, /* that are looked at to count them */
 };
 
 /** Zero-initialise before use. */
 struct patch_list {
 	struct flow_patch *items; /* each does something else */
 	size_t count, room;
+	bool is_cut; /* there are more */
 };
 
 struct patch_list_sites {
 	size_t count;    /* of instructions, each once */
 	uint64_t lowest; /* the lowest address of all; 0 when there is none */
+	bool is_cut;     /* there may be more than were counted */
 };
 
 /** Add those that are new; what does not fit is left out. */

@@ -82,10 +82,12 @@ static void what_does_not_fit_is_not_counted(void **state)
 	struct fixture *f = *state;
 
 	for (uint64_t site = 1; site <= PATCH_LIST_MAX + 10;) {
+		assert_int_equal(patch_list_sites(&f->list).is_cut, site > PATCH_LIST_MAX + 1);
 		for (f->patches.count = 0; f->patches.count < FLOW_PATCHES - 1; site++)
 			patch(f, f->machines.host, site);
 		patch_list_add(&f->list, f->patches.items, f->patches.count);
 	}
+	assert_true(patch_list_sites(&f->list).is_cut);
 	assert_int_equal(patch_list_sites(&f->list).count, PATCH_LIST_MAX);
 	assert_int_equal(f->list.items[PATCH_LIST_MAX - 1].change.insn.site, PATCH_LIST_MAX);
 }
@@ -115,6 +117,33 @@ static void a_group_counts_with_its_sites(void **state)
 	assert_int_equal(patch_list_sites(&f->list).count, 3);
 }
 
+/* So do functions that are traced, but not the call in what stands for their trampoline. Where
+ * there are too many, it is said. */
+static void a_tracer_counts_with_its_functions(void **state)
+{
+	enum { FUNCTIONS = PATCH_LIST_SITES / 2 + 1 };
+	struct ftrace_site *sites = calloc(FUNCTIONS, sizeof(*sites));
+	const struct ftrace_table table = { .items = sites, .count = FUNCTIONS };
+	struct fixture *f = *state;
+
+	assert_non_null(sites);
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		sites[i].ip = 0x1000 + 0x10 * i;
+	for (uint64_t tracer = 0; tracer < 2; tracer++) {
+		const struct ftrace_change change = {
+			.table = &table, .tracer = { 0x100 + tracer, 0x200, 0x208, true }
+		};
+		const struct flow_patch item = { .machine = f->machines.host,
+						 .change.ftrace = change };
+
+		patch_list_add(&f->list, &item, 1);
+		assert_int_equal(patch_list_sites(&f->list).count, FUNCTIONS);
+		assert_int_equal(patch_list_sites(&f->list).lowest, 0x1000);
+		assert_int_equal(patch_list_sites(&f->list).is_cut, tracer > 0);
+	}
+	free(sites);
+}
+
 /* So do those of a key. */
 static void a_key_counts_with_its_labels(void **state)
 {
@@ -136,11 +165,9 @@ static void a_key_counts_with_its_labels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_site_counts_once),
-		TEST(the_lowest_address_is_that_of_all),
-		TEST(a_group_counts_with_its_sites),
-		TEST(a_key_counts_with_its_labels),
-		TEST(what_does_not_fit_is_not_counted),
+		TEST(each_site_counts_once),         TEST(the_lowest_address_is_that_of_all),
+		TEST(a_group_counts_with_its_sites), TEST(a_tracer_counts_with_its_functions),
+		TEST(a_key_counts_with_its_labels),  TEST(what_does_not_fit_is_not_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
