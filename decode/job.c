@@ -119,6 +119,7 @@ struct outcome *job_outcome(struct job *job)
 				 .corrections = after->corrections - before->corrections,
 				 .translated = after->translated - before->translated,
 				 .left_out = run->printer->has_left_out,
+				 .is_full = flow_patches_are_full(patches),
 				 .patch_count = patches->count };
 	memcpy(ret->gaps, run->printer->gaps, sizeof(ret->gaps));
 	memset(run->printer->gaps, 0, sizeof(ret->gaps)); /* it may be that of other jobs, too */

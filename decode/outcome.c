@@ -31,6 +31,7 @@ static void take_counts(struct outcome *to, struct outcome *from)
 	to->corrections += from->corrections;
 	to->translated += from->translated;
 	to->left_out |= from->left_out;
+	to->is_full |= from->is_full;
 	memset(from->gaps, 0, sizeof(from->gaps));
 	from->insns = from->corrections = from->translated = 0;
 }

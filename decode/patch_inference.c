@@ -242,7 +242,7 @@ static void learn(struct work *work)
 	const struct flow_patch *learned = NULL;
 	unsigned failed = 0;
 
-	while (failed < FAILED_MAX && work->run.insns && work->known.count < FLOW_PATCHES - 1) {
+	while (failed < FAILED_MAX && work->run.insns && !flow_patches_are_full(&work->known)) {
 		struct patch_hypothesis *best;
 
 		ask(work, learned);

@@ -16,7 +16,7 @@ enum {
 struct patch_list {
 	struct flow_patch *items; /* each does something else */
 	size_t count, room;
-	bool is_cut; /* there are more */
+	bool is_cut; /* there may be more */
 };
 
 struct patch_list_sites {

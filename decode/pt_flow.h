@@ -133,6 +133,13 @@ struct flow_patches {
 	} items[FLOW_PATCHES];         /* the last, see flow_copy() */
 };
 
+/** Whether no more patches are looked for, as hardly any would fit: patch_inference keeps room for
+ * one to try. */
+static inline bool flow_patches_are_full(const struct flow_patches *patches)
+{
+	return patches->count >= FLOW_PATCHES - 1;
+}
+
 /** Modules that may have been replaced since they were copied (replaced_module.h). */
 struct replaced_modules {
 	bool is_asked; /* what all queues say of them is in force */

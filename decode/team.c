@@ -58,6 +58,7 @@ static void add_up(struct team *team, struct outcome *outcome)
 	team->insns += outcome->insns;
 	team->translated += outcome->translated;
 	team->corrections += outcome->corrections;
+	team->patches.is_cut |= outcome->is_full;
 	patch_list_add(&team->patches, outcome->patches, outcome->patch_count);
 	free(outcome);
 }

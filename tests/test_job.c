@@ -278,6 +278,26 @@ static void gaps_alone_need_no_lines(void **state)
 	text_free(&text);
 }
 
+static void its_outcome_tells_whether_more_patches_would_fit(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t left = 0; left < 3; left++) {
+		struct text text = { 0 };
+		struct outcome *outcome;
+
+		(void)begin(f, NULL);
+		(void)run(f, 1 << 30, &text);
+		f->job->run->flow.patches.count = FLOW_PATCHES - left;
+		outcome = job_outcome(f->job);
+		assert_non_null(outcome);
+		assert_int_equal(outcome->patch_count, FLOW_PATCHES - left);
+		assert_int_equal(outcome->is_full, left < 2);
+		free(outcome);
+		text_free(&text);
+	}
+}
+
 static void more_than_two_q_are_two(void **state)
 {
 	static const uint8_t expected[] = { 0, 1, 2, 2, 2 };
@@ -308,6 +328,7 @@ int main(void)
 		TEST(no_line_is_before_those_of_the_job_before),
 		TEST(a_job_is_not_before_the_time_that_is_known_at_its_start),
 		TEST(gaps_alone_need_no_lines),
+		TEST(its_outcome_tells_whether_more_patches_would_fit),
 		TEST(more_than_two_q_are_two),
 	};
 

@@ -40,7 +40,7 @@ static void the_first_counts_for_all(void **state)
 
 	outcome_list_add(&list, make(1, 0, 0));
 	outcome_list_add(&list, make(2, 0, 0));
-	last->left_out = true;
+	last->left_out = last->is_full = true;
 	last->corrections = 4;
 	last->translated = 5;
 	outcome_list_add(&list, last);
@@ -48,7 +48,7 @@ static void the_first_counts_for_all(void **state)
 	assert_int_equal(list->gaps[GAP_MISMATCH], 3);
 	assert_int_equal(list->corrections, 4);
 	assert_int_equal(list->translated, 5);
-	assert_true(list->left_out);
+	assert_true(list->left_out && list->is_full);
 	assert_ptr_equal(list->next, last);
 	assert_int_equal(
 		last->insns + last->gaps[GAP_MISMATCH] + last->corrections + last->translated, 0);
