@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/machines.h"
 #include "decode/stretch.h"
@@ -12,7 +13,7 @@ enum {
 	FIRST_SLOTS = 1 << 10,
 	MOST_BYTES = 96 << 20,   /* of blocks, unless there is a reason for less */
 	SPARE_BYTES = 256 << 10, /* what is usually added until somebody asks again */
-	MOST_SITES = 1 << 12,
+	MOST_SITES = 1 << 16,
 	ASTRAY_BYTES = 8 << 10, /* from the symbol before, that are looked at for each block */
 };
 
@@ -315,21 +316,20 @@ static int compare_sites(const void *a, const void *b)
 	       ((uintptr_t)left->machine < (uintptr_t)right->machine);
 }
 
-static bool is_site(const struct code *code, const struct machine *machine, uint64_t ip)
+/* Whether a site is among the first `count` that are known. */
+static bool is_among(const struct code *code, size_t count, const struct code_site *site)
 {
-	struct code_site key = { machine, ip };
-
-	return code->sites.count &&
-	       bsearch(&key, code->sites.items, code->sites.count, sizeof(key), compare_sites);
+	return count && bsearch(site, code->sites.items, count, sizeof(*site), compare_sites);
 }
 
 static bool has_site(const struct code *code, const struct block *block)
 {
-	if (!code->sites.count)
-		return false;
-	for (unsigned i = 0; i < block->count; i++)
-		if (is_site(code, block->space->machine, block->insns[i].ip))
+	for (unsigned i = 0; i < block->count && code->sites.count; i++) {
+		const struct code_site site = { block->space->machine, block->insns[i].ip };
+
+		if (is_among(code, code->sites.count, &site))
 			return true;
+	}
 	return false;
 }
 
@@ -347,6 +347,8 @@ static bool is_of_traced(const struct code_traced *traced, const struct block *b
 
 static bool is_patched(const struct code *code, const struct block *block)
 {
+	if (code->is_all_patched)
+		return block->space->pid < 0;
 	for (size_t i = 0; i < code->traced.count; i++)
 		if (is_of_traced(&code->traced.items[i], block))
 			return true;
@@ -447,33 +449,29 @@ static void mark_all_patched(struct code *code)
 	stretch_table_free(code);
 }
 
-int code_add_sites(struct code *code, const struct code_site *sites, size_t count)
+void code_add_sites(struct code *code, const struct code_site *sites, size_t count)
 {
 	size_t known = code->sites.count;
 	bool fits = true;
 
-	for (size_t i = 0; i < count && fits; i++) {
-		if (is_site(code, sites[i].machine, sites[i].ip))
-			continue;
-		fits = code->sites.count < MOST_SITES && vec_push(&code->sites, sites[i]);
-		if (fits)
-			qsort(code->sites.items, code->sites.count, sizeof(*sites), compare_sites);
-	}
-	if (code->sites.count > known)
-		mark_all_patched(code);
-	return fits ? 0 : -PTVM_NO_MEMORY;
+	for (size_t i = 0; i < count && fits && !code->is_all_patched; i++)
+		if (!is_among(code, known, &sites[i]))
+			fits = code->sites.count < MOST_SITES && vec_push(&code->sites, sites[i]);
+	code->is_all_patched |= !fits;
+	if (code->sites.count == known && fits)
+		return;
+	sort_vec(&code->sites, compare_sites);
+	mark_all_patched(code);
 }
 
-int code_add_traced(struct code *code, const struct code_traced *traced)
+void code_add_traced(struct code *code, const struct code_traced *traced)
 {
 	for (size_t i = 0; i < code->traced.count; i++)
 		if (code->traced.items[i].table == traced->table &&
 		    code->traced.items[i].is_all >= traced->is_all)
-			return 0;
-	if (!vec_push(&code->traced, *traced))
-		return -PTVM_NO_MEMORY;
+			return;
+	code->is_all_patched |= !vec_push(&code->traced, *traced);
 	mark_all_patched(code);
-	return 0;
 }
 
 /* Read an instruction again, from other bytes. */

@@ -99,7 +99,8 @@ struct code {
 	struct {
 		struct code_traced *items;
 		size_t count, room;
-	} traced; /* so are blocks with what these have */
+	} traced;            /* so are blocks with what these have, */
+	bool is_all_patched; /* or all of kernels, since not all of them are known */
 };
 
 /** Begin without any code. `machines` must outlive it. */
@@ -130,13 +131,13 @@ static inline struct code_space *code_space_get(struct code *code, struct machin
  * when memory is out. */
 struct block *block_get(struct code *code, struct code_space *space, uint64_t ip, uint64_t time_ns);
 
-/** From now on blocks of kernels with the instructions at these sites are `patched`. Returns 0 or
- * -PTVM_NO_MEMORY, also when there are too many sites. */
-int code_add_sites(struct code *code, const struct code_site *sites, size_t count);
+/** From now on blocks of kernels with the instructions at these sites are `patched`; without
+ * memory, or with too many sites, all of kernels are. */
+void code_add_sites(struct code *code, const struct code_site *sites, size_t count);
 
 /** The same for blocks with an instruction of a table, or only those that may stand for a
- * trampoline. The table is borrowed. Returns 0 or -PTVM_NO_MEMORY. */
-int code_add_traced(struct code *code, const struct code_traced *traced);
+ * trampoline. The table is borrowed. */
+void code_add_traced(struct code *code, const struct code_traced *traced);
 
 /**
  * The same block with other bytes for instruction `index`, with which it ends.

@@ -32,7 +32,7 @@ struct site_list {
 
 static void tell_sites(struct site_list *list)
 {
-	(void)code_add_sites(list->code, list->items, list->count);
+	code_add_sites(list->code, list->items, list->count);
 	list->count = 0;
 }
 
@@ -52,8 +52,8 @@ static void add_sites(struct code *code, const struct flow_patch *patch)
 	struct site_list list;
 
 	if (ftrace->table)
-		(void)code_add_traced(code, &(struct code_traced){ patch->machine, ftrace->table,
-								   !ftrace->site });
+		code_add_traced(code, &(struct code_traced){ patch->machine, ftrace->table,
+							     !ftrace->site });
 	if (ftrace->table && !ftrace->site)
 		return;
 	list.code = code;

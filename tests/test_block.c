@@ -383,17 +383,47 @@ static void blocks_of_traced_functions_are_patched(void **state)
 		blocks[i] = block_of(fixture, kernel + i * 0x10, nop, sizeof(nop));
 	blocks[1]->successor[0] = blocks[1]->successor[1] = blocks[1];
 	blocks[2]->successor[0] = blocks[1];
-	assert_int_equal(code_add_traced(&fixture->code, &traced), 0);
+	code_add_traced(&fixture->code, &traced);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(blocks[i]->patched, i == 2);
 	traced.is_all = true;
-	assert_int_equal(code_add_traced(&fixture->code, &traced), 0);
-	assert_int_equal(code_add_traced(&fixture->code, &traced), 0);
+	code_add_traced(&fixture->code, &traced);
+	code_add_traced(&fixture->code, &traced);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(blocks[i]->patched, i != 1);
 	assert_int_equal(fixture->code.traced.count, 2);
 	assert_ptr_equal(blocks[1]->successor[0], blocks[1]);
 	assert_null(blocks[2]->successor[0]);
+}
+
+/* Nobody knows any more which. */
+static void with_too_many_sites_all_of_kernels_is_patched(void **state)
+{
+	enum { SITES = 1 << 17 };
+	static const uint64_t kernel = 0xffffffff81000000;
+	struct fixture *fixture = *state;
+	struct code_site *sites = malloc(SITES * sizeof(*sites));
+	struct block *user, *blocks[2];
+
+	assert_non_null(sites);
+	for (size_t i = 0; i < SITES; i++)
+		sites[i] = (struct code_site){ fixture->machines.host, kernel + SITES - i };
+	user = block_of(fixture, 0x1000, (const uint8_t *)"\xc3", 1);
+	for (unsigned i = 0; i < 2; i++)
+		blocks[i] = block_of(fixture, kernel + SITES * i, (const uint8_t *)"\xc3", 1);
+	code_add_sites(&fixture->code, sites, 1000);
+	code_add_sites(&fixture->code, sites, 1000);
+	assert_int_equal(fixture->code.sites.count, 1000);
+	assert_false(blocks[0]->patched);
+	assert_true(blocks[1]->patched);
+	code_add_sites(&fixture->code, sites, SITES);
+	assert_true(fixture->code.sites.count < SITES);
+	assert_true(blocks[0]->patched);
+	assert_true(block_of(fixture, kernel + 2 * SITES, (const uint8_t *)"\xc3", 1)->patched);
+	assert_false(user->patched);
+	code_add_sites(&fixture->code, sites, SITES);
+	assert_true(fixture->code.sites.count < SITES);
+	free(sites);
 }
 
 int main(void)
@@ -419,6 +449,7 @@ int main(void)
 		TEST(what_is_astray_is_so_for_as_long_as_what_is_before_it),
 		TEST(far_from_a_symbol_nothing_is_astray),
 		TEST(blocks_of_traced_functions_are_patched),
+		TEST(with_too_many_sites_all_of_kernels_is_patched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,9 +133,7 @@ static void a_changed_jump_label_makes_all_be_forgotten(void **state)
 	fixture->first->successor[0] = block_at(fixture, NOP);
 	assert_int_equal(stretch_add(&fixture->code, fixture->first, NOT_TAKEN)->rest,
 			 STRETCH_NO_BITS);
-	assert_int_equal(code_add_sites(&fixture->code,
-					&(struct code_site){ fixture->machines.host, NOP }, 1),
-			 0);
+	code_add_sites(&fixture->code, &(struct code_site){ fixture->machines.host, NOP }, 1);
 	assert_null(fixture->code.stretches);
 }
 
