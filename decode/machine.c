@@ -53,6 +53,7 @@ void machine_free(struct machine *machine)
 	image_free(&machine->image);
 	later_code_free(&machine->later);
 	label_table_free(&machine->labels);
+	caller_table_free(&machine->callers);
 	probe_table_free(&machine->probes);
 	ftrace_table_free(&machine->ftrace);
 	tracepoint_table_free(&machine->tracepoints);

@@ -111,6 +111,11 @@ struct label_table;
  */
 const struct label_table *machine_labels(struct machine *machine);
 
+struct caller_table;
+
+/** Where functions of the kernel are called in its code; NULL where that is not known. */
+const struct caller_table *machine_callers(struct machine *machine);
+
 struct probe_table;
 
 /** Which functions tracepoints of the kernel may call; NULL where its symbols tell of none. */

@@ -5,6 +5,7 @@
 
 #include "decode/base/arena.h"
 #include "decode/base/bytes.h"
+#include "decode/caller_table.h"
 #include "decode/dso.h"
 #include "decode/elf_file.h"
 #include "decode/ftrace_table.h"
@@ -77,6 +78,8 @@ struct machine {
 	struct probe_table probes;
 	struct ftrace_table ftrace;
 	atomic_bool tables_are_loaded; /* labels, probes and ftrace */
+	struct caller_table callers;
+	atomic_bool callers_are_loaded;
 	struct tracepoint_table tracepoints;
 	atomic_bool tracepoints_are_loaded;
 	pthread_mutex_t tracepoints_lock;

@@ -42,6 +42,21 @@ const struct label_table *machine_labels(struct machine *machine)
 	return machine->labels.count ? &machine->labels : NULL;
 }
 
+const struct caller_table *machine_callers(struct machine *machine)
+{
+	struct caller_table *table = &machine->callers;
+
+	if (!atomic_load_explicit(&machine->callers_are_loaded, memory_order_acquire)) {
+		(void)pthread_mutex_lock(&machine->lock);
+		if (!atomic_load_explicit(&machine->callers_are_loaded, memory_order_relaxed) &&
+		    caller_table_read(&machine->symbols, &machine->image, table))
+			caller_table_free(table);
+		atomic_store_explicit(&machine->callers_are_loaded, true, memory_order_release);
+		(void)pthread_mutex_unlock(&machine->lock);
+	}
+	return table->count ? table : NULL;
+}
+
 const struct probe_table *machine_probes(struct machine *machine)
 {
 	load_tables(machine);

@@ -165,10 +165,26 @@ static void tracepoints_are_found_in_code(void **state)
 	assert_ptr_equal(machine_tracepoints(*state), tracepoints);
 }
 
+static void callers_are_found_in_code(void **state)
+{
+	const struct caller_table *callers;
+	uint64_t place;
+
+	add_code(*state);
+	add_tracepoint(*state);
+	add_name(*state, base + APART, "caller");
+	callers = machine_callers(*state);
+	assert_non_null(callers);
+	assert_int_equal(caller_table_find(callers, base + ITERATOR, &place, 1), 1);
+	assert_int_equal(place, base + CALL + 5);
+	assert_ptr_equal(machine_callers(*state), callers);
+}
+
 static void where_nothing_is_known_there_are_none(void **state)
 {
 	add_code(*state);
 	assert_null(machine_tracepoints(*state));
+	assert_null(machine_callers(*state));
 	assert_null(machine_probes(*state));
 	assert_null(machine_labels(*state));
 }
@@ -202,6 +218,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(probes_are_known_by_symbols, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tracepoints_are_found_in_code, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(callers_are_found_in_code, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(where_nothing_is_known_there_are_none, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(symbols_are_read_when_first_asked, set_up,
