@@ -40,7 +40,7 @@ static struct guess_outcome outcome_of(const struct flow_guess *guess, const str
 	return ret;
 }
 
-struct flow_guess *flow_guess_new(const struct pt_flow *flow, struct pt_flow *trial)
+struct flow_guess *flow_guess_new(const struct pt_flow *flow, uint64_t *left, struct pt_flow *trial)
 {
 	struct flow_guess *guess = malloc(sizeof(*guess));
 
@@ -48,7 +48,8 @@ struct flow_guess *flow_guess_new(const struct pt_flow *flow, struct pt_flow *tr
 		return NULL;
 	guess->batch.room = FLOW_BATCH;
 	guess->batch.count = guess->batch.context_count = 0;
-	guess->steps = flow->return_steps < STEPS ? (unsigned)flow->return_steps : STEPS;
+	guess->left = left;
+	guess->steps = *left < STEPS ? (unsigned)*left : STEPS;
 	guess->given = guess->steps;
 	guess->begin = outcome_at(flow);
 	flow_copy(trial, flow);
@@ -60,11 +61,11 @@ struct flow_guess *flow_guess_new(const struct pt_flow *flow, struct pt_flow *tr
 	return guess;
 }
 
-bool flow_guess_end(struct flow_guess *guess, struct pt_flow *flow)
+bool flow_guess_end(struct flow_guess *guess)
 {
 	bool is_over = guess->steps;
 
-	flow->return_steps -= guess->given - guess->steps;
+	*guess->left -= guess->given - guess->steps;
 	free(guess);
 	return is_over;
 }

@@ -22,6 +22,7 @@ struct guess_outcome {
 struct flow_guess {
 	struct flow_batch batch;    /* nobody reads it */
 	unsigned steps, given;      /* left, and at first; each is about a packet */
+	uint64_t *left;             /* of the flow's, from which they are taken at the end */
 	struct guess_outcome begin; /* what the flow had where it began */
 };
 
@@ -32,12 +33,13 @@ uint64_t flow_guess_steps(const struct pt_segment *segment);
  * inferred from, and it has not yet tried as much as it may. */
 bool flow_guess_is_allowed(const struct pt_flow *flow);
 
-/** Begin, where that is allowed; `trial` becomes the flow to try things with. NULL when memory is
- * out. */
-struct flow_guess *flow_guess_new(const struct pt_flow *flow, struct pt_flow *trial);
+/** Begin, where that is allowed; `trial` becomes the flow to try things with, and `left` is how
+ * much the flow may still try. NULL when memory is out. */
+struct flow_guess *flow_guess_new(const struct pt_flow *flow, uint64_t *left,
+				  struct pt_flow *trial);
 
 /** Free what flow_guess_new() returned. Returns false if the steps ran out: nothing is known. */
-bool flow_guess_end(struct flow_guess *guess, struct pt_flow *flow);
+bool flow_guess_end(struct flow_guess *guess);
 
 /** Follow a trial to a verdict, or a return to an unknown call, which is open. */
 struct guess_outcome flow_guess_follow(struct flow_guess *guess, struct pt_flow *trial);

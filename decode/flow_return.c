@@ -1,5 +1,6 @@
 #include "decode/flow_return.h"
 
+#include "decode/flow_callers.h"
 #include "decode/flow_guess.h"
 #include "decode/patch_inference.h"
 
@@ -18,20 +19,28 @@ static bool is_found(const struct guess_outcome *outcome, const struct return_pl
 			      (outcome->told || outcome->returns >= LEAST_RETURNS)));
 }
 
+/* Among the places where calls are doubted, and where it was seen to go. */
+static bool find_likely(struct pt_flow *flow, struct return_place *ret)
+{
+	struct guess_outcome outcome;
+	struct flow_guess *guess;
+	struct pt_flow trial;
+
+	guess = flow_guess_new(flow, &flow->return_steps, &trial);
+	if (!guess)
+		return false;
+	outcome = flow_guess_return(guess, &trial, ret);
+	return flow_guess_end(guess) && is_found(&outcome, ret);
+}
+
 bool flow_return_find(struct flow_run *run, uint64_t *ret)
 {
-	struct pt_flow *flow = run->flow, trial;
-	struct guess_outcome outcome;
+	struct pt_flow *flow = run->flow;
 	struct return_place place;
-	struct flow_guess *guess;
 
 	if (!flow->calls.is_cut || !flow_guess_is_allowed(flow) || is_behind(flow))
 		return false;
-	guess = flow_guess_new(flow, &trial);
-	if (!guess)
-		return false;
-	outcome = flow_guess_return(guess, &trial, &place);
-	if (!flow_guess_end(guess, flow) || !is_found(&outcome, &place))
+	if (!find_likely(flow, &place) && !flow_callers_find(flow, &place))
 		return false;
 	return_stack_drop_doubted(&flow->calls, place.popped);
 	flow->ways_found++;

@@ -31,12 +31,12 @@ static enum guess_verdict try(struct flow_run *run, uint64_t ip)
 	struct guess_outcome outcome;
 	struct flow_guess *guess;
 
-	guess = flow_guess_new(flow, &trial);
+	guess = flow_guess_new(flow, &flow->return_steps, &trial);
 	if (!guess)
 		return GUESS_REFUTED;
 	flow_take_branch(&(struct flow_run){ &trial, &guess->batch }, ip);
 	outcome = flow_guess_follow(guess, &trial);
-	(void)flow_guess_end(guess, flow);
+	(void)flow_guess_end(guess);
 	return outcome.verdict;
 }
 

@@ -114,11 +114,11 @@ void flow_way_back_find(struct flow_run *run, uint64_t tnt, uint32_t count)
 
 	if (!flow->calls.doubts || !flow_guess_is_allowed(flow))
 		return;
-	guess = flow_guess_new(flow, &lost);
+	guess = flow_guess_new(flow, &flow->return_steps, &lost);
 	if (!guess)
 		return;
 	try_ways(guess, &lost, tnt, count, &ways);
-	if (flow_guess_end(guess, flow))
+	if (flow_guess_end(guess))
 		flow->way_back = choose(&ways);
 	if (count)
 		flow_way_back_take(run, &(struct pt_packet){ .payload = tnt });

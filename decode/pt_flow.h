@@ -233,7 +233,8 @@ struct pt_flow {
 	bool disagrees;          /* at the present packet */
 	uint64_t near;           /* position of one that the flow was taken back from */
 	struct block *gap_block; /* that the last gap was in; only valid until code is forgotten */
-	uint64_t return_steps;   /* that may still be tried in search of ways back */
+	uint64_t return_steps;   /* that may still be tried in search of ways back, */
+	uint64_t caller_steps;   /* and among all callers of functions */
 	/* How often a patch was met whose index is at least `watched`; those with the same count of
 	 * `addresses`, the last of which is `last`, are one. */
 	struct {

@@ -1,5 +1,7 @@
 #include "decode/return_places.h"
 
+#include "decode/caller_table.h"
+#include "decode/flow_step.h"
 #include "decode/patch_inference.h"
 
 static void add(struct return_places *places, uint64_t ip, uint32_t popped)
@@ -28,6 +30,24 @@ void return_places_add_seen(struct return_places *places, const struct pt_flow *
 	entry = return_sites_find(patch_inference_returns(flow->where.inference), flow->block);
 	for (uint32_t i = 0; entry && entry->count <= RETURN_SITES && i < entry->count; i++)
 		add(places, entry->items[i], 0);
+}
+
+bool return_places_add_callers(struct return_places *places, const struct pt_flow *flow)
+{
+	struct machine *machine = flow->block->space->machine;
+	const uint64_t ip = return_sites_key(flow->block);
+	const unsigned room = RETURN_PLACES - places->count;
+	const struct caller_table *table;
+	uint64_t callers[RETURN_PLACES];
+	struct symbol_view symbol;
+	unsigned count;
+
+	machine_symbol(machine, -1, ip, flow_ns(flow), &symbol);
+	table = symbol.name ? machine_callers(machine) : NULL;
+	count = table ? caller_table_find(table, ip - symbol.offset, callers, room) : room + 1;
+	for (unsigned i = 0; i < count && count <= room; i++)
+		add(places, callers[i], 0);
+	return count <= room;
 }
 
 void return_place_enter(const struct return_place *place, struct pt_flow *flow)

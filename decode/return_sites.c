@@ -4,8 +4,7 @@
 
 enum { SLOTS = 1 << 15, PROBES = 8 };
 
-/* By which a return is told from others. */
-static uint64_t key_of(const struct block *block)
+uint64_t return_sites_key(const struct block *block)
 {
 	const struct insn *last = &block->insns[block->count - 1];
 
@@ -24,7 +23,7 @@ static bool is_of(const struct return_entry *entry, const struct block *block, u
 /* The entry of a return, or the free one where it belongs; NULL: there is no room. */
 static struct return_entry *slot_of(const struct return_sites *sites, const struct block *block)
 {
-	uint64_t ip = key_of(block);
+	uint64_t ip = return_sites_key(block);
 
 	for (size_t i = 0; sites->slots && i < PROBES; i++) {
 		struct return_entry *entry;
@@ -46,7 +45,7 @@ void return_sites_note(struct return_sites *sites, const struct block *block, ui
 	if (!entry || entry->count > RETURN_SITES)
 		return;
 	entry->machine = block->space->machine;
-	entry->ip = key_of(block);
+	entry->ip = return_sites_key(block);
 	entry->pid = block->space->pid;
 	for (uint32_t i = 0; i < entry->count; i++)
 		if (entry->items[i] == to)

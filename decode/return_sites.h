@@ -8,7 +8,7 @@ enum { RETURN_SITES = 12 };
 
 struct return_entry {
 	const struct machine *machine;
-	uint64_t ip; /* of the return: see return_sites_note() */
+	uint64_t ip; /* return_sites_key() */
 	int32_t pid;
 	uint32_t count;
 	uint64_t items[RETURN_SITES]; /* addresses, in the order in which they were seen */
@@ -19,13 +19,13 @@ struct return_sites {
 	struct return_entry *slots; /* by a hash */
 };
 
-/**
- * The return at the end of `block` went to `to`.
- *
- * Kernels have one return instruction for all functions, to which these jump (retpolines). Returns
- * are told from each other by the last jump in their block. What is seen of too many of them, of
- * one that goes to too many places, or when memory is out, is forgotten.
- */
+/** The address by which the return at the end of `block` is told from others. Kernels have one
+ * return instruction for all functions, to which these jump (retpolines): it is that of the last
+ * jump in the block, if there is one. */
+uint64_t return_sites_key(const struct block *block);
+
+/** The return at the end of `block` went to `to`. What is seen of too many of them, of one that
+ * goes to too many places, or when memory is out, is forgotten. */
 void return_sites_note(struct return_sites *sites, const struct block *block, uint64_t to);
 
 /** Where the return at the end of `block` was seen to go, or NULL. `count` of it is more than

@@ -18,12 +18,12 @@ static struct pt_flow *begin(struct gap_fixture *fixture, uint64_t ip)
 static struct guess_outcome follow(struct gap_fixture *fixture, uint64_t ip)
 {
 	struct pt_flow *flow = begin(fixture, ip), trial;
-	struct flow_guess *guess = flow_guess_new(flow, &trial);
+	struct flow_guess *guess = flow_guess_new(flow, &flow->return_steps, &trial);
 	struct guess_outcome ret;
 
 	assert_non_null(guess);
 	ret = flow_guess_follow(guess, &trial);
-	assert_true(flow_guess_end(guess, flow));
+	assert_true(flow_guess_end(guess));
 	assert_int_equal(fixture->f.batch.count, 0);
 	assert_int_equal(flow->ip, ip);
 	patch_inference_free(&fixture->inference);
@@ -93,13 +93,13 @@ static void note(struct gap_fixture *fixture, uint64_t ret, uint64_t to)
 static struct guess_outcome try_return(struct gap_fixture *fixture, struct return_place *place)
 {
 	struct pt_flow *flow = begin(fixture, 0x1040), trial;
-	struct flow_guess *guess = flow_guess_new(flow, &trial);
+	struct flow_guess *guess = flow_guess_new(flow, &flow->return_steps, &trial);
 	struct guess_outcome ret;
 
 	assert_int_equal(flow_guess_follow(guess, &trial).verdict, GUESS_OPEN);
 	assert_int_equal(trial.state, FLOW_AT_RETURN);
 	ret = flow_guess_return(guess, &trial, place);
-	assert_true(flow_guess_end(guess, flow));
+	assert_true(flow_guess_end(guess));
 	patch_inference_free(&fixture->inference);
 	flow_fixture_deinit(&fixture->f);
 	return ret;
@@ -171,9 +171,9 @@ static void what_is_tried_is_limited(void **state)
 	gap_fixture_go_round(&fixture);
 	flow = begin(&fixture, 0x1005);
 	flow->return_steps = 3;
-	guess = flow_guess_new(flow, &trial);
+	guess = flow_guess_new(flow, &flow->return_steps, &trial);
 	assert_int_equal(flow_guess_follow(guess, &trial).verdict, GUESS_OPEN);
-	assert_false(flow_guess_end(guess, flow));
+	assert_false(flow_guess_end(guess));
 	assert_int_equal(flow->return_steps, 0);
 	assert_false(flow_guess_is_allowed(flow));
 	patch_inference_free(&fixture.inference);
@@ -193,9 +193,9 @@ static uint64_t steps_where(size_t most_bytes)
 	fixture.f.code.most_bytes = most_bytes;
 	flow = begin(&fixture, 0x1005);
 	ret = flow->return_steps;
-	guess = flow_guess_new(flow, &trial);
+	guess = flow_guess_new(flow, &flow->return_steps, &trial);
 	(void)flow_guess_follow(guess, &trial);
-	assert_true(flow_guess_end(guess, flow));
+	assert_true(flow_guess_end(guess));
 	ret -= flow->return_steps;
 	patch_inference_free(&fixture.inference);
 	flow_fixture_deinit(&fixture.f);

@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -91,6 +92,64 @@ static void what_returns_to_many_places_has_none(void **state)
 	done(&fixture);
 }
 
+/* FUNCTION is there, and so many calls of it. */
+static void add_callers(struct machine *machine, unsigned count)
+{
+	enum { CALL_SIZE = 5, FUNCTION = 0x10 };
+	uint8_t code[FUNCTION + CALL_SIZE * RETURN_PLACES];
+
+	memset(code, 0xc3, sizeof(code));
+	for (unsigned i = 0; i < count; i++) {
+		int32_t distance = -(int32_t)(FUNCTION + (i + 1) * CALL_SIZE);
+
+		code[FUNCTION + i * CALL_SIZE] = 0xe8;
+		memcpy(code + FUNCTION + i * CALL_SIZE + 1, &distance, sizeof(distance));
+	}
+	assert_true(bench_add_code(machine, kernel, code, sizeof(code)));
+	assert_true(bench_add_function(machine, kernel));
+	assert_true(bench_add_function(machine, kernel + FUNCTION));
+}
+
+/* How many places there are behind so many calls and one that is doubted; 0: they are not known. */
+static unsigned count_of(unsigned callers)
+{
+	const uint64_t ips[] = { kernel + 0x15 };
+	struct return_places places = { 0 };
+	struct gap_fixture fixture;
+	struct pt_flow *flow = doubt(&fixture, ips, 1);
+	unsigned ret = 0;
+
+	if (callers)
+		add_callers(fixture.f.machines.host, callers);
+	else
+		flow_fixture_code(&fixture.f, kernel, "\xc3", 1);
+	flow->ip = kernel;
+	flow->block = flow_fixture_block(&fixture.f, kernel);
+	return_places_add_open(&places, flow);
+	assert_int_equal(places.count, 1);
+	if (return_places_add_callers(&places, flow))
+		ret = places.count;
+	done(&fixture);
+	return ret;
+}
+
+static void calls_in_the_kernels_code_are_places(void **state)
+{
+	assert_int_equal(count_of(1), 1);
+	assert_int_equal(count_of(3), 3);
+	assert_int_equal(count_of(RETURN_PLACES - 1), RETURN_PLACES - 1);
+}
+
+static void too_many_calls_are_none(void **state)
+{
+	assert_int_equal(count_of(RETURN_PLACES), 0);
+}
+
+static void of_unknown_functions_no_call_is_known(void **state)
+{
+	assert_int_equal(count_of(0), 0);
+}
+
 static void calls_inside_have_returned(void **state)
 {
 	const uint64_t ips[] = { 0x1000, 0x2000, 0x3000 };
@@ -113,6 +172,9 @@ int main(void)
 		cmocka_unit_test(calls_far_out_are_left_out),
 		cmocka_unit_test(where_it_returned_elsewhere_is_a_place),
 		cmocka_unit_test(what_returns_to_many_places_has_none),
+		cmocka_unit_test(calls_in_the_kernels_code_are_places),
+		cmocka_unit_test(too_many_calls_are_none),
+		cmocka_unit_test(of_unknown_functions_no_call_is_known),
 		cmocka_unit_test(calls_inside_have_returned),
 	};
 
