@@ -160,42 +160,6 @@ static const struct ftrace_table *find_stand_in(const struct pt_flow *flow,
 	return NULL;
 }
 
-static bool calls_tracer_at(const struct flow_patch *patch, uint64_t ip)
-{
-	return patch->change.ftrace.tracer.call && patch->change.ftrace.tracer.call == ip;
-}
-
-/* Trampolines that are made of the same call different tracers: the one by which the flow came. */
-static const struct flow_patch *find_tracer(const struct pt_flow *flow,
-					    const struct machine *machine, uint64_t ip,
-					    struct patched_insn *ret)
-{
-	const struct flow_patch *patch = &flow->patches.items[flow->tracer - 1];
-
-	return calls_tracer_at(patch, ip) && patch->machine == machine &&
-			       is_in_force(patch, flow) &&
-			       patch_change_insn(&patch->change, ip, ret)
-		       ? patch
-		       : NULL;
-}
-
-/* The patch in force of an instruction that the flow comes to. */
-static const struct flow_patch *find_now(struct pt_flow *flow, const struct machine *machine,
-					 const struct insn *copied, struct patched_insn *ret)
-{
-	const struct flow_patches *patches = &flow->patches;
-	const struct flow_patch *patch = NULL;
-
-	if (flow->tracer && flow->tracer <= patches->count)
-		patch = find_tracer(flow, machine, copied->ip, ret);
-	if (patch)
-		return patch;
-	patch = find(patches, machine, copied->ip, may_be_in_group(copied), flow, ret);
-	if (patch && patch->change.ftrace.tracer.call && !calls_tracer_at(patch, copied->ip))
-		flow->tracer = (uint32_t)(patch - patches->items) + 1;
-	return patch;
-}
-
 struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 {
 	const struct ftrace_table *stand_in;
@@ -208,7 +172,8 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 		const struct flow_patch *patch;
 		struct patched_insn insn;
 
-		patch = find_now(flow, block->space->machine, copied, &insn);
+		patch = find(&flow->patches, block->space->machine, copied->ip,
+			     may_be_in_group(copied), flow, &insn);
 		if (patch) {
 			note_visit(flow, patch);
 			return block_variant(flow->where.code, block, i, insn.bytes, insn.size);

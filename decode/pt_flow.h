@@ -241,7 +241,6 @@ struct pt_flow {
 		uint32_t watched, count, last;
 	} patch_visits;
 	struct flow_learned learned;
-	uint32_t tracer; /* among the patches, plus 1: by which it came to a trampoline; 0: none */
 	struct flow_patches patches; /* the last, see flow_copy() */
 };
 

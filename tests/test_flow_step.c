@@ -550,16 +550,13 @@ static void only_code_that_was_read_is_known(void **state)
  *	20 nop, which calls the trampoline; 25 je 27; 27 ret
  *	40 nop; 41 call 90; 46 jmp 60	what the trampoline is made of
  *	60 nop; 61 ret			by which it returns
- *	80 je 82; 82 ret		the tracer
- *	90 ret				another one */
+ *	80 je 82; 82 ret		the tracer */
 enum {
 	FUNCTION = 0x20,
 	TRAMPOLINE = 0x40,
 	TRAMPOLINE_CALL = TRAMPOLINE + 1,
 	TRAMPOLINE_END = 0x60,
 	TRACER = 0x80,
-	OTHER_TRACER = 0x90,
-	OTHER = 0xa0, /* a function that the other one is of */
 };
 
 struct traced {
@@ -577,7 +574,6 @@ static void make_traced(struct traced *traced, const struct machine *machine)
 	memcpy(traced->code + FUNCTION, "\x0f\x1f\x44\0\0\x74\0\xc3", 8);
 	memcpy(traced->code + TRAMPOLINE, "\x90\xe8\x4a\0\0\0\xeb\x18", 8);
 	memcpy(traced->code + TRAMPOLINE_END, "\x90\xc3", 2);
-	traced->code[OTHER_TRACER] = 0xc3;
 	memcpy(traced->code + TRACER, "\x74\0\xc3", 3);
 	traced->site.ip = kernel + FUNCTION;
 	traced->table = (struct ftrace_table){ .items = &traced->site,
@@ -605,12 +601,6 @@ static struct flow_fixture *begin_traced(void **state, const struct traced *trac
 	return f;
 }
 
-static const char traced_function[] =
-	"BLOCK(ffffffff81000000:2) TO(0) GAP(7) AT(ffffffff81000040) "
-	"TO(ffffffff81000080) BLOCK(ffffffff81000080:1) BLOCK(ffffffff81000082:1+) "
-	"TO(0) GAP(7) AT(ffffffff81000046) TO(ffffffff81000060) BLOCK(ffffffff81000060:2+) "
-	"TO(ffffffff81000025) BLOCK(ffffffff81000025:1+)";
-
 static void what_stands_for_a_trampoline_is_left_out(void **state)
 {
 	struct flow_fixture *f = *state;
@@ -619,7 +609,12 @@ static void what_stands_for_a_trampoline_is_left_out(void **state)
 	make_traced(&traced, f->machines.host);
 	f = begin_traced(state, &traced, false);
 	run_bits(f, 7, 4);
-	flow_fixture_expect(f, traced_function);
+	flow_fixture_expect(f, "BLOCK(ffffffff81000000:2) "
+			       "TO(0) GAP(7) AT(ffffffff81000040) "
+			       "TO(ffffffff81000080) BLOCK(ffffffff81000080:1) "
+			       "BLOCK(ffffffff81000082:1+) TO(0) GAP(7) AT(ffffffff81000046) "
+			       "TO(ffffffff81000060) BLOCK(ffffffff81000060:2+) "
+			       "TO(ffffffff81000025) BLOCK(ffffffff81000025:1+)");
 }
 
 /* A patch in there is tried where it ran. */
@@ -641,28 +636,6 @@ static void what_is_left_out_is_noted(void **state)
 	assert_true(met_sites_have(&sites, &within));
 	assert_false(met_sites_have(&sites, &other));
 	met_sites_free(&sites);
-}
-
-/* Later another one is made of the same, for another function; and that is over again. */
-static void tracers_called_from_alike_trampolines_are_kept_apart(void **state)
-{
-	for (int is_over = 0; is_over < 2; is_over++) {
-		struct flow_fixture *f = *state;
-		struct flow_patch *other;
-		struct traced traced;
-
-		make_traced(&traced, f->machines.host);
-		f = begin_traced(state, &traced, false);
-		other = &f->flow.patches.items[f->flow.patches.count++];
-		*other = traced.patch;
-		other->change.ftrace.site = kernel + OTHER;
-		other->change.ftrace.tracer.address = kernel + OTHER_TRACER;
-		other->change.ftrace.is_as_copied = is_over;
-		f->flow.patches.code = NULL;
-		flow_patch_settle(&f->flow);
-		run_bits(f, 7, 4);
-		flow_fixture_expect(f, traced_function);
-	}
 }
 
 int main(void)
@@ -707,7 +680,6 @@ int main(void)
 		TEST(only_code_that_was_read_is_known),
 		TEST(what_stands_for_a_trampoline_is_left_out),
 		TEST(what_is_left_out_is_noted),
-		TEST(tracers_called_from_alike_trampolines_are_kept_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
