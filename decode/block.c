@@ -222,6 +222,7 @@ static enum block_end end_of(const struct insn *insn)
 	case INSN_PLAIN:
 	case INSN_JMP:
 	case INSN_CALL: return BLOCK_GOES_ON;
+	case INSN_UD: return BLOCK_UD;
 	default: return BLOCK_FAR;
 	}
 }

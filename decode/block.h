@@ -20,6 +20,7 @@ enum block_end {
 	BLOCK_CONDITIONAL, /* one TNT bit: `next` or `target` */
 	BLOCK_RETURN,      /* near return */
 	BLOCK_INDIRECT,    /* near jump or call by a TIP */
+	BLOCK_UD,  /* by an exception only: a FUP at the last instruction, which never completes */
 	BLOCK_FAR, /* far transfer by a TIP; `next` where it does not happen (VM entry failed) */
 	BLOCK_NO_CODE, /* the last instruction's successor `next` has no bytes; no instructions at
 			* all if that is the block's own address */

@@ -137,7 +137,7 @@ static unsigned count_branches(const struct block *block)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < block->count; i++)
-		count += block->insns[i].class != INSN_PLAIN;
+		count += insn_is_branch(&block->insns[i]);
 	return count;
 }
 
@@ -145,7 +145,7 @@ static unsigned count_branches(const struct block *block)
 static void add_lines(struct draft *draft, struct branch_parts *branches, uint32_t *offsets)
 {
 	for (unsigned i = 0; i < draft->block->count; i++) {
-		if (draft->block->insns[i].class == INSN_PLAIN)
+		if (!insn_is_branch(&draft->block->insns[i]))
 			continue;
 		branches->index = i;
 		add_line(draft, branches);

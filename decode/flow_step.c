@@ -371,16 +371,21 @@ static bool is_vmentry(const struct block *block)
 	return block->count && block->insns[block->count - 1].class == INSN_VMENTRY;
 }
 
+static bool needs_packet(const struct block *block)
+{
+	return block->end != BLOCK_GOES_ON && block->end != BLOCK_NO_CODE && !is_vmentry(block);
+}
+
 static void step_before_bit(struct flow_run *run)
 {
 	struct block *block = run->flow->block;
 
 	if (block->end == BLOCK_INDIRECT)
 		branch_before_bit(run);
-	else if (block->end != BLOCK_FAR || is_vmentry(block))
-		(void)pass(run);
-	else
+	else if (needs_packet(block))
 		flow_gap(run, GAP_MISMATCH, run->flow->ip);
+	else
+		(void)pass(run);
 }
 
 static void take_bit(struct flow_run *run, bool bit)
@@ -423,11 +428,6 @@ static int find_insn(const struct block *block, uint64_t ip)
 		if (block->insns[i].ip == ip)
 			return i;
 	return -1;
-}
-
-static bool needs_packet(const struct block *block)
-{
-	return block->end != BLOCK_GOES_ON && block->end != BLOCK_NO_CODE && !is_vmentry(block);
 }
 
 int flow_walk_to(struct flow_run *run, uint64_t ip)
@@ -506,7 +506,7 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 		return;
 	}
 	block = flow->block;
-	if (block->end == BLOCK_CONDITIONAL) {
+	if (block->end == BLOCK_CONDITIONAL || block->end == BLOCK_UD) {
 		flow_gap(run, GAP_MISMATCH, flow->ip);
 		flow_begin_at(run, ip);
 		return;
@@ -544,17 +544,19 @@ static int find_end(const struct block *block, uint64_t ip)
 	for (int i = 0; i < block->count; i++) {
 		const struct insn *insn = &block->insns[i];
 
-		if (ip ? insn->target == ip && insn->class != INSN_PLAIN : insn->stops_trace)
+		if (ip ? insn->target == ip && insn_is_branch(insn) : insn->stops_trace)
 			return i + 1;
 	}
 	return 0;
 }
 
-/* Can the branch at the end of a block have ended tracing by going to `ip`? A conditional one can
- * only do so by leaving the addresses that a filter selects. The packet then has its target, but
- * for erratum SKL014. */
+/* Can the branch at the end of a block, if it is one, have ended tracing by going to `ip`? A
+ * conditional one can only do so by leaving the addresses that a filter selects. The packet then
+ * has its target, but for erratum SKL014. */
 static bool ends_tracing(const struct pt_flow *flow, const struct block *block, uint64_t ip)
 {
+	if (block->end == BLOCK_UD)
+		return false;
 	return block->end != BLOCK_CONDITIONAL || ip == block->target || ip == block->next ||
 	       (!ip && flow->config->filter[0]);
 }

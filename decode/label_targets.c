@@ -54,6 +54,7 @@ static bool is_padding(const struct insn *insn)
 static bool goes_on(const struct insn *insn)
 {
 	switch ((enum insn_class)insn->class) {
+	case INSN_UD:
 	case INSN_JMP:
 	case INSN_JMP_INDIRECT:
 	case INSN_RET:
@@ -61,7 +62,7 @@ static bool goes_on(const struct insn *insn)
 	case INSN_SYSRET:
 	case INSN_FAR_JMP:
 	case INSN_FAR_RET: return false;
-	default: return insn->bytes[0] != 0x0f || insn->bytes[1] != 0x0b; /* ud2 */
+	default: return true;
 	}
 }
 

@@ -174,7 +174,7 @@ static void take_known(struct printer *printer, struct block *block, unsigned co
 		printer->ipc.total.insns += count;
 	} else {
 		for (unsigned i = 0; i < count; i++) {
-			if (block->insns[i].class == INSN_PLAIN)
+			if (!insn_is_branch(&block->insns[i]))
 				continue;
 			take_insns(printer, block, from, i + 1);
 			printer->ipc.in_line = has_approximate_ipc(printer->config);

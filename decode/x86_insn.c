@@ -51,6 +51,9 @@ static enum insn_class classify(const ZydisDecodedInstruction *insn)
 	case ZYDIS_MNEMONIC_SYSEXIT: return INSN_SYSRET;
 	case ZYDIS_MNEMONIC_VMLAUNCH:
 	case ZYDIS_MNEMONIC_VMRESUME: return INSN_VMENTRY;
+	case ZYDIS_MNEMONIC_UD0:
+	case ZYDIS_MNEMONIC_UD1:
+	case ZYDIS_MNEMONIC_UD2: return INSN_UD;
 	/* named a branch by the disassembler, but the flow goes on behind it */
 	case ZYDIS_MNEMONIC_XBEGIN: return INSN_PLAIN;
 	default: break;

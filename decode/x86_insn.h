@@ -8,6 +8,7 @@
 
 enum insn_class {
 	INSN_PLAIN,
+	INSN_UD, /* ud0, ud1, ud2: never completes, its exception has a FUP */
 	/* near, direct: no packet; the block goes on at the target */
 	INSN_JMP,
 	INSN_CALL,
@@ -54,6 +55,12 @@ int insn_read(const uint8_t *bytes, size_t size, uint64_t ip, unsigned bits, str
 /** The same by the disassembler alone, which insn_read() asks when an instruction is not common. */
 int insn_disassemble(const uint8_t *bytes, size_t size, uint64_t ip, unsigned bits,
 		     struct insn *ret);
+
+/** Whether the instruction can make the flow go elsewhere than behind it. */
+static inline bool insn_is_branch(const struct insn *insn)
+{
+	return insn->class > INSN_UD;
+}
 
 /** Where the instruction after this one is. */
 static inline uint64_t insn_next(const struct insn *insn)

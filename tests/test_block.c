@@ -84,6 +84,7 @@ static void each_kind_of_end_is_told(void **state)
 		{ { 0xff, 0xe0 }, 2, BLOCK_INDIRECT },
 		{ { 0x0f, 0x05 }, 2, BLOCK_FAR },
 		{ { 0x0f, 0x01, 0xc3 }, 3, BLOCK_FAR },
+		{ { 0x0f, 0x0b }, 2, BLOCK_UD }, /* by an exception */
 		{ { 0x90 }, 1, BLOCK_NO_CODE },
 		{ { 0x90, 0x06 }, 2, BLOCK_NO_CODE }, /* no instruction */
 	};

@@ -20,6 +20,7 @@
  *	1030 jmp 1030
  *	1040 wrmsr; 1042 iretq
  *	1050 vmlaunch; 1053 jmp *%rax
+ *	1058 nop; 1059 ud2
  *	105f nop; and no more */
 enum {
 	BASE = 0x1000,
@@ -31,13 +32,16 @@ enum {
 	FAR = 0x1040,
 	IRET = 0x1042,
 	VMENTRY = 0x1050,
+	BUG = 0x1058,
+	UD2 = 0x1059,
 	LAST = 0x105f,
 };
 
 static const uint8_t bytes[0x60] = {
-	[0x00] = 0x90, 0x74, 0x0d,          0xff,          0xe0, [0x10] = 0xe8, 0x0b, 0x00, 0x00,
-	0x00,          0xc3, [0x20] = 0xc3, [0x30] = 0xeb, 0xfe, [0x40] = 0x0f, 0x30, 0x48, 0xcf,
-	[0x50] = 0x0f, 0x01, 0xc2,          0xff,          0xe0, [0x5f] = 0x90,
+	[0x00] = 0x90, 0x74, 0x0d,          0xff, 0xe0,          [0x10] = 0xe8, 0x0b,
+	0x00,          0x00, 0x00,          0xc3, [0x20] = 0xc3, [0x30] = 0xeb, 0xfe,
+	[0x40] = 0x0f, 0x30, 0x48,          0xcf, [0x50] = 0x0f, 0x01,          0xc2,
+	0xff,          0xe0, [0x58] = 0x90, 0x0f, 0x0b,          [0x5f] = 0x90,
 };
 
 static const uint64_t kernel = 0xffffffff81000000;
@@ -126,6 +130,27 @@ static void a_tip_at_a_conditional_branch_is_at_odds(void **state)
 	assert_int_equal(f->flow.gaps, 1);
 	assert_int_equal(f->flow.state, FLOW_RUNNING);
 	assert_int_equal(f->flow.ip, CALLER);
+}
+
+/* Its exception has a FUP, and is no branch of its own. */
+static void nothing_but_a_fup_leads_away_from_an_undefined_instruction(void **state)
+{
+	struct flow_fixture *f = begin_at(state, BUG);
+
+	assert_int_equal(flow_walk_to(&f->run, UD2), 0);
+	flow_fixture_expect(f, "BLOCK(1058:1)");
+	f = begin_at(state, BUG);
+	assert_int_equal(flow_walk_to(&f->run, LAST), -PTVM_INCONSISTENT);
+	flow_fixture_expect(f, "TIME(0) GAP(2) AT(1058)");
+	f = begin_at(state, BUG);
+	flow_take_branch(&f->run, CALLER);
+	flow_fixture_expect(f, "TIME(0) GAP(2) AT(1058) BEGIN(1010)");
+	f = begin_at(state, BUG);
+	run_bits(f, 1, 1);
+	flow_fixture_expect(f, "TIME(0) GAP(2) AT(1058)");
+	f = begin_at(state, BUG);
+	flow_end_by_branch(&f->run, CALLER);
+	flow_fixture_expect(f, "TIME(0) GAP(2) AT(1058)");
 }
 
 static void a_far_transfer_changes_the_context_before_it_arrives(void **state)
@@ -646,6 +671,7 @@ int main(void)
 		TEST(where_code_ends_a_tip_begins_anew),
 		TEST(a_return_by_tip_undoes_its_call),
 		TEST(a_tip_at_a_conditional_branch_is_at_odds),
+		TEST(nothing_but_a_fup_leads_away_from_an_undefined_instruction),
 		TEST(a_far_transfer_changes_the_context_before_it_arrives),
 		TEST(an_entry_that_no_pip_announces_has_failed),
 		TEST(an_entry_goes_to_the_guest),
