@@ -18,6 +18,7 @@ struct fast {
 	uint64_t insns;
 	uint64_t cycles; /* that the clock does not know of yet */
 	uint32_t addresses;
+	const uint8_t *agreed; /* the last return; NULL: none */
 	bool gaps_only, ended;
 	/* Indirect branches, and returns that were not made before, are for the clear path: it
 	 * notes which are odd, and where they go. */
@@ -74,6 +75,8 @@ FAST bool take_return(struct fast *fast)
 	leave_block(fast, true);
 	if (!fast->gaps_only)
 		*fast->item++ = (struct flow_item){ .kind = FLOW_TO, .value = to->ip };
+	if (fast->is_logged)
+		fast->agreed = fast->p + 1;
 	fast->block->successor[1] = to;
 	fast->block = to;
 	return_stack_drop(&flow->calls);
@@ -115,6 +118,8 @@ FAST bool run_stretch(struct fast *fast, const struct stretch *stretch)
 	for (unsigned i = 0; i < stretch->push_count; i++)
 		return_stack_push(&flow->calls, stretch->pushes[i]);
 	fast->insns += stretch->insns;
+	if (fast->is_logged && stretch->returns)
+		fast->agreed = fast->p + 1;
 	fast->block = stretch->to;
 	return true;
 }
@@ -190,6 +195,10 @@ FAST void put_back(struct fast *fast)
 	struct pt_flow *flow = fast->flow;
 
 	settle_cycles(fast);
+	if (fast->agreed) {
+		flow->cursor.p = fast->agreed;
+		flow->agreed = pt_cursor_position(&flow->cursor);
+	}
 	flow->cursor.p = fast->p;
 	flow->block = fast->block;
 	flow->ip = fast->block->ip;

@@ -47,6 +47,7 @@ static void log_mismatch(struct pt_flow *flow, enum mismatch_kind kind, uint64_t
 					 .position = pt_cursor_position(&flow->cursor),
 					 .time = flow->clock.now,
 					 .from = from,
+					 .agreed = flow->agreed,
 				 });
 }
 
@@ -64,6 +65,13 @@ static void log_gap(struct pt_flow *flow, enum gap_kind kind)
 	log_mismatch(flow, MISMATCH_LOST, kind == GAP_MISMATCH && is_kernel ? block->ip : 0);
 	if (block)
 		note_block(flow, block);
+}
+
+/* The present packet told what the code says. */
+static inline void agree(struct pt_flow *flow)
+{
+	if (flow->where.log)
+		flow->agreed = pt_cursor_position(&flow->cursor);
 }
 
 void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip)
@@ -350,6 +358,7 @@ static void return_by_bit(struct flow_run *run, bool bit)
 	}
 	note_return(flow, block, ip);
 	flow->returns_met++;
+	agree(flow);
 	say_target(run, block, ip);
 	go(run, block, 1, ip);
 }
@@ -430,7 +439,7 @@ static int find_insn(const struct block *block, uint64_t ip)
 	return -1;
 }
 
-int flow_walk_to(struct flow_run *run, uint64_t ip)
+static int walk_to(struct flow_run *run, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
 
@@ -461,6 +470,15 @@ int flow_walk_to(struct flow_run *run, uint64_t ip)
 			return -PTVM_INCONSISTENT;
 	}
 	return 0;
+}
+
+int flow_walk_to(struct flow_run *run, uint64_t ip)
+{
+	int r = walk_to(run, ip);
+
+	if (!r)
+		agree(run->flow);
+	return r;
 }
 
 /* Go on to the block that ends with a branch that needs a packet, or leads to a thunk that jumps to
@@ -513,6 +531,7 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	}
 	emit_block(run, block, block->count, true);
 	flow->addresses++;
+	agree(flow);
 	if (block->end == BLOCK_NO_CODE) {
 		pass_thunk(run, ip);
 		return;

@@ -207,13 +207,29 @@ static bool is_again(const struct mismatch *event, const struct mismatch *last)
 	       event->position - last->position <= NEAR;
 }
 
+/* Whether packets agreed with the way behind the event before the flow was lost again: a loop that
+ * takes whatever bits there are goes on, too. */
+static bool is_agreed_behind(const struct mismatch_log *log, const struct mismatch *event)
+{
+	for (size_t i = find(log, event->source, event->position); i < log->count; i++) {
+		const struct mismatch *other = &log->items[i];
+
+		if (other->source != event->source || other->segment != event->segment)
+			break;
+		if (other->kind == MISMATCH_LOST)
+			return other->agreed > event->position;
+	}
+	return true;
+}
+
 /* An odd branch is still there if it is made again; where the flow was lost it may make others that
  * are usual. */
 static bool is_gone(const struct mismatch_log *with, const struct usual *usual,
 		    const struct mismatch *event)
 {
 	return event->kind != MISMATCH_FOUND && !is_lost_at(with, event) &&
-	       !is_near(with, event, AT_ODDS, event->kind == MISMATCH_LOST ? usual : NULL);
+	       !is_near(with, event, AT_ODDS, event->kind == MISMATCH_LOST ? usual : NULL) &&
+	       is_agreed_behind(with, event);
 }
 
 /* What is compared, and the evidence so far. */

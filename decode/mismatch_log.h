@@ -22,6 +22,7 @@ struct mismatch {
 	/* MISMATCH_ODD: of the branch; MISMATCH_LOST: `from` is that of the code of a kernel that
 	 * is not what the packets tell, 0: something else was the reason */
 	uint64_t from, to;
+	uint64_t agreed; /* MISMATCH_LOST: where packets agreed with the way last */
 	uint32_t source, segment;
 	enum mismatch_kind kind;
 };

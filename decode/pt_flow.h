@@ -231,6 +231,7 @@ struct pt_flow {
 	} told; /* by the last FLOW_TIME */
 	/* Disagreements of packets and code. */
 	bool disagrees;          /* at the present packet */
+	uint64_t agreed;         /* where packets last told what the code says; for the log */
 	uint64_t near;           /* position of one that the flow was taken back from */
 	struct block *gap_block; /* that the last gap was in; only valid until code is forgotten */
 	uint64_t return_steps;   /* that may still be tried in search of ways back, */

@@ -50,6 +50,7 @@ static bool take_bit(struct stretch *stretch, bool *linked)
 		return false;
 	if (!run_block(&next, next.to))
 		return false;
+	next.returns |= next.to->end == BLOCK_RETURN;
 	if (next.to->end == BLOCK_CONDITIONAL)
 		next.to = next.to->successor[bit];
 	else if (next.push_count)

@@ -28,6 +28,7 @@ struct stretch {
 	uint8_t rest;       /* of the bits, those that are left at `to` */
 	uint8_t push_count; /* in `pushes` */
 	uint8_t depth;      /* the most addresses that were in `pushes` at a time */
+	bool returns;       /* from one of its calls */
 };
 _Static_assert(sizeof(struct stretch) == 64, "a line of the cache, and a power of two");
 

@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include "decode/flow_packet.h"
+#include "decode/mismatch_log.h"
 #include "tests/flow_fixture.h"
 #include "tests/sim_random.h"
 
@@ -428,17 +429,23 @@ static void put_some(struct flow_fixture *f, struct sim_random *random)
 	}
 }
 
-/* Everything by the clear path, or by the fast path as far as it goes, `depth` calls deep. */
+/* Go on to the end by the clear path, or by the fast path as far as it goes. */
+static void go_on(struct flow_fixture *f, bool fast)
+{
+	do {
+		if (fast && f->flow.state == FLOW_RUNNING)
+			(void)flow_run_fast(&f->run, NEVER);
+	} while (!flow_next(&f->run));
+}
+
+/* Everything, `depth` calls deep. */
 static void run_all(struct flow_fixture *f, uint64_t depth, bool fast, bool gaps_only)
 {
 	flow_fixture_begin(f, BASE, gaps_only);
 	f->trace.size -= ALL_PADS;
 	for (uint64_t i = 0; i < depth; i++)
 		return_stack_push(&f->flow.calls, BEHIND);
-	do {
-		if (fast && f->flow.state == FLOW_RUNNING)
-			(void)flow_run_fast(&f->run, NEVER);
-	} while (!flow_next(&f->run));
+	go_on(f, fast);
 }
 
 static void assert_same_flow(const struct pt_flow *a, const struct pt_flow *b)
@@ -544,6 +551,39 @@ static void counting_gaps_alone_finds_the_same(void **state)
 	}
 }
 
+static void run_logged(struct flow_fixture *f, bool fast, struct mismatch_log *log)
+{
+	flow_fixture_begin(f, BASE, true);
+	f->trace.size -= ALL_PADS;
+	f->flow.where.log = log;
+	go_on(f, fast);
+}
+
+static void a_log_has_the_same(void **state)
+{
+	struct mismatch_log clear = { 0 }, fast = { 0 };
+	struct flow_fixture *f = *state;
+
+	for (uint64_t seed = 0; seed < 400; seed++) {
+		struct sim_random random = { seed };
+
+		f->trace.size = 0;
+		f->trace.last_ip = 0;
+		put_some(f, &random);
+		run_logged(f, false, &clear);
+		run_logged(f, true, &fast);
+	}
+	assert_true(clear.count > 400);
+	assert_int_equal(clear.count, fast.count);
+	for (size_t i = 0; i < clear.count; i++) {
+		assert_int_equal(clear.items[i].kind, fast.items[i].kind);
+		assert_int_equal(clear.items[i].position, fast.items[i].position);
+		assert_int_equal(clear.items[i].agreed, fast.items[i].agreed);
+	}
+	mismatch_log_free(&clear);
+	mismatch_log_free(&fast);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -574,6 +614,7 @@ int main(void)
 		TEST(batches_end_where_they_do_without_links),
 		TEST(both_paths_find_the_same),
 		TEST(counting_gaps_alone_finds_the_same),
+		TEST(a_log_has_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -464,13 +464,43 @@ static void that_it_was_lost_and_found_is_logged(void **state)
 	struct mismatch_log log = { 0 };
 
 	f->flow.where.log = &log;
+	f->flow.agreed = 11;
 	f->flow.clock.now = 4711;
 	flow_gap(&f->run, GAP_MISMATCH, BASE);
 	flow_begin_at(&f->run, LEAF);
 	assert_int_equal(log.count, 2);
 	assert_int_equal(log.items[0].kind, MISMATCH_LOST);
 	assert_int_equal(log.items[0].time, 4711);
+	assert_int_equal(log.items[0].agreed, 11);
 	assert_int_equal(log.items[1].kind, MISMATCH_FOUND);
+	mismatch_log_free(&log);
+}
+
+/* That a branch was taken, or not, is what any code would say. */
+static void a_flow_with_a_log_knows_where_packets_agreed_last(void **state)
+{
+	struct flow_fixture *f = begin_at(state, BASE);
+	struct mismatch_log log = { 0 };
+	uint64_t position;
+
+	f->flow.cursor.window.position = 4711;
+	position = pt_cursor_position(&f->flow.cursor);
+	f->flow.where.log = &log;
+	run_bits(f, 1, 1);
+	assert_int_equal(f->flow.agreed, 0);
+	run_bits(f, 1, 1);
+	assert_int_equal(f->flow.ip, BEHIND);
+	assert_int_equal(f->flow.agreed, position);
+	f->flow.agreed = 0;
+	assert_int_equal(flow_walk_to(&f->run, BEHIND), 0);
+	assert_int_equal(f->flow.agreed, position);
+	f->flow.agreed = 0;
+	flow_take_branch(&f->run, BY_REGISTER);
+	assert_int_equal(f->flow.agreed, position);
+	f->flow.agreed = 0;
+	flow_take_branch(&f->run, BASE);
+	flow_take_branch(&f->run, CALLER);
+	assert_int_equal(log.items[0].agreed, position);
 	mismatch_log_free(&log);
 }
 
@@ -698,6 +728,7 @@ int main(void)
 		TEST(a_gap_forgets_where_the_flow_is),
 		TEST(a_doubt_stays_until_it_is_settled),
 		TEST(that_it_was_lost_and_found_is_logged),
+		TEST(a_flow_with_a_log_knows_where_packets_agreed_last),
 		TEST(tracing_begins_with_the_context_that_holds),
 		TEST(time_is_told_when_it_changes),
 		TEST(who_wants_gaps_alone_gets_no_flow),

@@ -13,7 +13,10 @@ struct logs {
 
 static struct mismatch event_at(enum mismatch_kind kind, uint64_t place)
 {
-	return (struct mismatch){ .kind = kind, .position = place * 1000, .time = place * 1000 };
+	return (struct mismatch){ .kind = kind,
+				  .position = place * 1000,
+				  .agreed = place * 1000 - 500,
+				  .time = place * 1000 };
 }
 
 /* Lost at a place, and found again 100 bytes later. */
@@ -108,6 +111,22 @@ static void one_place_counts_once(void **state)
 	verdict = verdict_of(&logs);
 	assert_always(&verdict, 1, 0);
 	assert_int_equal(verdict.odd, 1);
+}
+
+/* A loop takes whatever bits there are, until an address is told. */
+static void what_is_passed_without_agreement_is_not_gone(void **state)
+{
+	struct logs logs = { 0 };
+	struct mismatch event = event_at(MISMATCH_LOST, 8);
+	struct mismatch_verdict verdict;
+
+	lose_all(&logs.without, 1, 11);
+	event.agreed = 4100;
+	mismatch_log_add(&logs.with, event);
+	event.kind = MISMATCH_FOUND;
+	mismatch_log_add(&logs.with, event);
+	verdict = verdict_of(&logs);
+	assert_always(&verdict, 6, 0); /* 1 to 4, 9, 10 */
 }
 
 /* A flow that is lost at a place cannot contradict the other there. */
@@ -362,6 +381,7 @@ int main(void)
 		cmocka_unit_test(a_right_patch_makes_disagreements_go),
 		cmocka_unit_test(what_is_new_speaks_against_it),
 		cmocka_unit_test(one_place_counts_once),
+		cmocka_unit_test(what_is_passed_without_agreement_is_not_gone),
 		cmocka_unit_test(where_the_other_was_lost_nothing_is_said),
 		cmocka_unit_test(what_a_flow_that_is_lost_does_not_meet_is_not_gone),
 		cmocka_unit_test(where_the_flow_was_lost_is_told),

@@ -100,8 +100,10 @@ static void a_return_belongs_to_it_if_its_call_does(void **state)
 	assert_ptr_equal(stretch->to, fixture->first);
 	assert_int_equal(stretch->push_count, 0);
 	assert_int_equal(stretch->depth, 1);
+	assert_true(stretch->returns);
 	stretch = stretch_add(&fixture->code, last, TAKEN);
 	assert_int_equal(stretch->rest, TAKEN);
+	assert_false(stretch->returns);
 }
 
 static void a_return_that_is_not_taken_is_none(void **state)
