@@ -51,7 +51,7 @@ struct part {
 	const char *name; /* of the event or class */
 	uint64_t address;
 	int user;                /* of the class; -1: an event */
-	uint64_t own[USERS + 1]; /* an event: its classes that have its name, 0 none */
+	uint64_t own[USERS + 1]; /* the classes that have its name, by user, 0 none */
 	bool is_own;             /* a class: there is an event of its name */
 };
 
@@ -118,28 +118,58 @@ static void add_probe(struct probe_entry *entry, uint64_t probe, enum probe_user
 struct unit {
 	struct part *items;
 	size_t from, classes, to;
+	int orderly; /* whose classes are in the order of the events; -1: nobody's are */
 };
 
 static void find_own(struct unit *unit)
 {
-	for (size_t i = unit->from; i < unit->classes; i++)
+	for (size_t i = unit->from; i < unit->to; i++)
 		for (size_t k = unit->classes; k < unit->to; k++) {
-			struct part *event = &unit->items[i], *class = &unit->items[k];
+			struct part *part = &unit->items[i], *class = &unit->items[k];
 
-			if (strcmp(event->name, class->name))
+			if (strcmp(part->name, class->name))
 				continue;
-			event->own[class->user] = class->address;
-			class->is_own = true;
+			part->own[class->user] = class->address;
+			class->is_own |= part->user < 0;
 		}
 }
 
+static bool is_orderly(const struct unit *unit, int user)
+{
+	uint64_t last = 0;
+
+	for (size_t i = unit->from; i < unit->classes; i++) {
+		uint64_t own = unit->items[i].own[user];
+
+		if (own && own < last)
+			return false;
+		last = own ? own : last;
+	}
+	return true;
+}
+
+/* A compiler may put the classes of one user elsewhere than those of others. */
+static void find_orderly(struct unit *unit)
+{
+	unit->orderly = 0;
+	while (unit->orderly < USERS && !is_orderly(unit, unit->orderly))
+		unit->orderly++;
+	if (unit->orderly == USERS)
+		unit->orderly = -1;
+}
+
+/* How many characters two names have in common where they begin and where they end. */
 static size_t common_length(const char *a, const char *b)
 {
-	size_t length = 0;
+	size_t left = strlen(a), right = strlen(b), begin = 0, end = 0;
 
-	while (a[length] && a[length] == b[length])
-		length++;
-	return length;
+	while (begin < left && begin < right && a[begin] == b[begin])
+		begin++;
+	left -= begin;
+	right -= begin;
+	while (end < left && end < right && a[begin + left - end - 1] == b[begin + right - end - 1])
+		end++;
+	return begin + end;
 }
 
 /* A class that may be an event's, and how well it fits. */
@@ -173,12 +203,13 @@ static uint64_t border(const struct unit *unit, size_t event, bool is_ahead, int
  * events next to it, then those whose names are alike. */
 static void add_shared(const struct unit *unit, size_t event, int user, struct probe_entry *ret)
 {
-	uint64_t from = border(unit, event, false, user), to = border(unit, event, true, user);
+	const int by = unit->orderly < 0 ? user : unit->orderly;
+	uint64_t from = border(unit, event, false, by), to = border(unit, event, true, by);
 	struct choice choices[CLASSES_KEPT] = { { 0 } };
 
 	for (size_t i = unit->classes; i < unit->to; i++) {
 		const struct part *class = &unit->items[i];
-		bool is_between = class->address > from && class->address < to;
+		bool is_between = class->own[by] > from && class->own[by] < to;
 		size_t alike = common_length(class->name, unit->items[event].name);
 
 		if (class->user == user && !class->is_own)
@@ -251,6 +282,7 @@ static int read_units(struct reader *reader)
 		if (unit.to - unit.from > UNIT_PARTS_MAX)
 			continue;
 		find_own(&unit);
+		find_orderly(&unit);
 		for (size_t i = unit.from; i < unit.classes; i++)
 			if (!add_entry(reader, &unit, i))
 				return -PTVM_NO_MEMORY;

@@ -71,6 +71,45 @@ static void a_shared_class_is_where_its_events_are(void **state)
 	probe_table_free(&table);
 }
 
+/* The compiler has put some of ftrace's probes, not those of perf, in an order of its own. */
+static void where_classes_are_is_asked_of_who_has_them_in_order(void **state)
+{
+	struct symbols symbols = { 0 };
+	struct probe_table table;
+
+	add(&symbols, 0x1000, "__traceiter_kmem_cache_alloc");
+	add(&symbols, 0x1100, "__traceiter_kfree");
+	add(&symbols, 0x1200, "__traceiter_mm_page_free");
+	add(&symbols, 0x1300, "__traceiter_mm_page_free_batched");
+	add(&symbols, 0x2000, "perf_trace_kmem_alloc");
+	add(&symbols, 0x2100, "perf_trace_kmem_free");
+	add(&symbols, 0x2200, "perf_trace_mm_page_free");
+	add(&symbols, 0x2300, "perf_trace_mm_page_free_batched");
+	add(&symbols, 0x3000, "trace_event_raw_event_kmem_free");
+	add(&symbols, 0x3100, "trace_event_raw_event_mm_page_free_batched");
+	add(&symbols, 0x3200, "trace_event_raw_event_mm_page_free");
+	add(&symbols, 0x3300, "trace_event_raw_event_kmem_alloc");
+	table = read_all(&symbols);
+	assert_first(&table, 0x1000, 0x3300);
+	assert_first(&table, 0x1100, 0x3000);
+	probe_table_free(&table);
+}
+
+static void names_are_alike_that_begin_or_end_alike(void **state)
+{
+	struct symbols symbols = { 0 };
+	struct probe_table table;
+
+	add(&symbols, 0x1000, "__traceiter_kmem_cache_alloc");
+	add(&symbols, 0x1100, "__traceiter_kfree");
+	add(&symbols, 0x2000, "trace_event_raw_event_kmem_free");
+	add(&symbols, 0x2100, "trace_event_raw_event_kmem_alloc");
+	table = read_all(&symbols);
+	assert_first(&table, 0x1000, 0x2100);
+	assert_first(&table, 0x1100, 0x2000);
+	probe_table_free(&table);
+}
+
 static void another_files_classes_are_not_asked(void **state)
 {
 	struct symbols symbols = { 0 };
@@ -203,6 +242,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_class_of_the_same_name_is_the_only_one),
 		cmocka_unit_test(a_shared_class_is_where_its_events_are),
+		cmocka_unit_test(where_classes_are_is_asked_of_who_has_them_in_order),
+		cmocka_unit_test(names_are_alike_that_begin_or_end_alike),
 		cmocka_unit_test(another_files_classes_are_not_asked),
 		cmocka_unit_test(some_probes_have_names_of_their_own),
 		cmocka_unit_test(a_trampoline_leads_to_the_same),
