@@ -14,7 +14,7 @@
 
 enum {
 	CLASSES_KEPT = 2,      /* of those that may be an event's */
-	UNIT_PARTS_MAX = 4096, /* events and classes of one file */
+	UNIT_PARTS_MAX = 1024, /* events and classes of one file: Linux 7.3 has up to 399 */
 	NAME_LENGTH = 1024,    /* more than names have in common */
 };
 
@@ -50,9 +50,9 @@ enum { OTHERS = sizeof(others) / sizeof(*others) };
 struct part {
 	const char *name; /* of the event or class */
 	uint64_t address;
-	int user;                /* of the class; -1: an event */
-	uint64_t own[USERS + 1]; /* the classes that have its name, by user, 0 none */
-	bool is_own;             /* a class: there is an event of its name */
+	int user;            /* of the class; -1: an event */
+	uint64_t own[USERS]; /* the classes that have its name, 0 none */
+	bool is_own;         /* there is an event of its name */
 };
 
 struct reader {
@@ -61,7 +61,7 @@ struct reader {
 		size_t count, room;
 	} parts;
 	struct {
-		struct part *items;
+		struct part *items; /* by name */
 		size_t count, room;
 	} trampolines;
 	uint64_t others[OTHERS];
@@ -121,17 +121,46 @@ struct unit {
 	int orderly; /* whose classes are in the order of the events; -1: nobody's are */
 };
 
+/* Parts that have one name know of each other. */
+static void join(struct part **parts, size_t count)
+{
+	uint64_t own[USERS] = { 0 };
+	bool is_own = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (parts[i]->user < 0)
+			is_own = true;
+		else
+			own[parts[i]->user] = parts[i]->address;
+	}
+	for (size_t i = 0; i < count; i++) {
+		memcpy(parts[i]->own, own, sizeof(own));
+		parts[i]->is_own = is_own;
+	}
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct part *left = *(struct part *const *)a, *right = *(struct part *const *)b;
+	int order = strcmp(left->name, right->name);
+
+	return order ? order : sort_order(left->address, right->address);
+}
+
 static void find_own(struct unit *unit)
 {
-	for (size_t i = unit->from; i < unit->to; i++)
-		for (size_t k = unit->classes; k < unit->to; k++) {
-			struct part *part = &unit->items[i], *class = &unit->items[k];
+	struct part *parts[UNIT_PARTS_MAX];
+	size_t count = unit->to - unit->from, from = 0;
 
-			if (strcmp(part->name, class->name))
-				continue;
-			part->own[class->user] = class->address;
-			class->is_own |= part->user < 0;
-		}
+	for (size_t i = 0; i < count; i++)
+		parts[i] = &unit->items[unit->from + i];
+	qsort(parts, count, sizeof(*parts), compare_names);
+	for (size_t i = 1; i <= count; i++) {
+		if (i < count && !strcmp(parts[i]->name, parts[from]->name))
+			continue;
+		join(parts + from, i - from);
+		from = i;
+	}
 }
 
 static bool is_orderly(const struct unit *unit, int user)
@@ -227,16 +256,23 @@ static bool is_event(const struct part *part)
 	return part->own[PROBE_FTRACE] || !part->own[PROBE_BPF];
 }
 
+static int compare_trampolines(const void *a, const void *b)
+{
+	return strcmp(((const struct part *)a)->name, ((const struct part *)b)->name);
+}
+
 /* The same where code calls the trampoline of static calls, and that jumps there. */
 static bool add_trampoline(struct reader *reader, const char *name, struct probe_entry entry)
 {
-	for (size_t i = 0; i < reader->trampolines.count; i++) {
-		if (strcmp(reader->trampolines.items[i].name, name))
-			continue;
-		entry.callee = reader->trampolines.items[i].address;
-		return vec_push(reader->table, entry);
-	}
-	return true;
+	const struct part key = { .name = name }, *part = NULL;
+
+	if (reader->trampolines.count)
+		part = bsearch(&key, reader->trampolines.items, reader->trampolines.count,
+			       sizeof(key), compare_trampolines);
+	if (!part)
+		return true;
+	entry.callee = part->address;
+	return vec_push(reader->table, entry);
 }
 
 static bool add_entry(struct reader *reader, const struct unit *unit, size_t event)
@@ -297,6 +333,7 @@ int probe_table_read(const struct symbols *symbols, struct probe_table *ret)
 
 	*ret = (struct probe_table){ 0 };
 	r = collect(&reader, symbols);
+	sort_vec(&reader.trampolines, compare_trampolines);
 	if (!r)
 		r = read_units(&reader);
 	vec_free(&reader.parts);
