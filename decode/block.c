@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/base/search.h"
 #include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/machines.h"
@@ -323,9 +324,21 @@ static bool is_among(const struct code *code, size_t count, const struct code_si
 	return count && bsearch(site, code->sites.items, count, sizeof(*site), compare_sites);
 }
 
+/* Whether there is a site in [from, to], of whatever machine. */
+static bool is_near_site(const struct code *code, uint64_t from, uint64_t to)
+{
+	const struct code_site *items = code->sites.items;
+	size_t at = search_sorted(code->sites.count, i, items[i].ip < from);
+
+	return at < code->sites.count && items[at].ip <= to;
+}
+
 static bool has_site(const struct code *code, const struct block *block)
 {
-	for (unsigned i = 0; i < block->count && code->sites.count; i++) {
+	if (!block->count ||
+	    (block->straight && !is_near_site(code, block->ip, block->insns[block->count - 1].ip)))
+		return false;
+	for (unsigned i = 0; i < block->count; i++) {
 		const struct code_site site = { block->space->machine, block->insns[i].ip };
 
 		if (is_among(code, code->sites.count, &site))
@@ -463,6 +476,18 @@ void code_add_sites(struct code *code, const struct code_site *sites, size_t cou
 		return;
 	sort_vec(&code->sites, compare_sites);
 	mark_all_patched(code);
+}
+
+void code_forget_patched(struct code *code)
+{
+	struct block *block;
+
+	code->sites.count = code->traced.count = 0;
+	code->is_all_patched = false;
+	for (struct code_space *space = code->spaces; space; space = space->next)
+		for (size_t i = 0; space->pid < 0 && i <= space->mask; i++)
+			for (block = space->slots[i]; block; block = block->chain)
+				block->patched = block->astray;
 }
 
 void code_add_traced(struct code *code, const struct code_traced *traced)

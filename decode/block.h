@@ -136,6 +136,9 @@ struct block *block_get(struct code *code, struct code_space *space, uint64_t ip
  * memory, or with too many sites, all of kernels are. */
 void code_add_sites(struct code *code, const struct code_site *sites, size_t count);
 
+/** No blocks are `patched` any more, but those that are astray. */
+void code_forget_patched(struct code *code);
+
 /** The same for blocks with an instruction of a table, or only those that may stand for a
  * trampoline. The table is borrowed. */
 void code_add_traced(struct code *code, const struct code_traced *traced);

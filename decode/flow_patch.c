@@ -25,7 +25,7 @@ void flow_patch_expect_little(struct pt_flow *flow)
 /* Sites on their way to the code, which looks through all its blocks each time. */
 struct site_list {
 	struct code *code;
-	const struct machine *machine;
+	const struct machine *machine; /* of those that come next */
 	struct code_site items[GROUP_SITES];
 	size_t count;
 };
@@ -46,33 +46,31 @@ static bool add_site(void *context, uint64_t site)
 	return true;
 }
 
-static void add_sites(struct code *code, const struct flow_patch *patch)
+static void add_sites(struct site_list *list, const struct flow_patch *patch)
 {
 	const struct ftrace_change *ftrace = &patch->change.ftrace;
-	struct site_list list;
 
 	if (ftrace->table)
-		code_add_traced(code, &(struct code_traced){ patch->machine, ftrace->table,
-							     !ftrace->site });
+		code_add_traced(list->code, &(struct code_traced){ patch->machine, ftrace->table,
+								   !ftrace->site });
 	if (ftrace->table && !ftrace->site)
 		return;
-	list.code = code;
-	list.machine = patch->machine;
-	list.count = 0;
-	(void)patch_change_visit(&patch->change, add_site, &list);
-	tell_sites(&list);
+	list->machine = patch->machine;
+	(void)patch_change_visit(&patch->change, add_site, list);
 }
 
 void flow_patch_settle(struct pt_flow *flow)
 {
 	struct flow_patches *patches = &flow->patches;
-	struct code *code = flow->where.code;
+	struct site_list list;
 
-	if (!patches->count || patches->code == code)
+	if (!patches->count || patches->code == flow->where.code)
 		return;
-	patches->code = code;
+	patches->code = list.code = flow->where.code;
+	list.count = 0;
 	for (uint32_t i = 0; i < patches->count; i++)
-		add_sites(code, &patches->items[i]);
+		add_sites(&list, &patches->items[i]);
+	tell_sites(&list);
 	flow->block = NULL;
 }
 

@@ -115,6 +115,8 @@ void sample_run_pass(struct sample_run *run, const struct sample_pass *pass,
 		     struct mismatch_log *ret)
 {
 	run->is_settled = false;
+	/* what was tried before is not in the way of links */
+	code_forget_patched(&run->code);
 	mismatch_log_clear(ret);
 	for (size_t i = 0; i < run->segments.count && ret->count <= pass->most; i++) {
 		const struct pt_segment *segment = &run->segments.items[i].segment;

@@ -397,6 +397,33 @@ static void blocks_of_traced_functions_are_patched(void **state)
 	assert_null(blocks[2]->successor[0]);
 }
 
+/* One runs straight on, the other jumps back over a NOP and another jump. */
+static void blocks_are_patched_until_that_is_forgotten(void **state)
+{
+	static const uint8_t straight[] = { 0x90, 0x90, 0xc3 };
+	static const uint8_t bent[] = { 0x90, 0xc3, 0xeb, 0xfc };
+	static const uint64_t kernel = 0xffffffff81000000;
+	struct fixture *fixture = *state;
+	struct block *blocks[2] = {
+		block_of(fixture, kernel, straight, sizeof(straight)),
+		block_of(fixture, kernel + 0x10, bent, sizeof(bent)),
+	};
+	struct code_site site = { fixture->machines.host };
+
+	blocks[1] = block_get(&fixture->code, blocks[1]->space, kernel + 0x12, 0);
+	assert_int_equal(blocks[1]->count, 3);
+	for (uint64_t at = 0; at < 0x20; at++) {
+		site.ip = kernel + at;
+		code_forget_patched(&fixture->code);
+		code_add_sites(&fixture->code, &site, 1);
+		assert_int_equal(blocks[0]->patched, at <= 2);
+		assert_int_equal(blocks[1]->patched, at >= 0x10 && at <= 0x12);
+	}
+	site = (struct code_site){ NULL, kernel + 1 };
+	code_add_sites(&fixture->code, &site, 1);
+	assert_false(blocks[0]->patched);
+}
+
 /* Nobody knows any more which. */
 static void with_too_many_sites_all_of_kernels_is_patched(void **state)
 {
@@ -424,6 +451,8 @@ static void with_too_many_sites_all_of_kernels_is_patched(void **state)
 	assert_false(user->patched);
 	code_add_sites(&fixture->code, sites, SITES);
 	assert_true(fixture->code.sites.count < SITES);
+	code_forget_patched(&fixture->code);
+	assert_false(blocks[0]->patched || blocks[1]->patched);
 	free(sites);
 }
 
@@ -450,6 +479,7 @@ int main(void)
 		TEST(what_is_astray_is_so_for_as_long_as_what_is_before_it),
 		TEST(far_from_a_symbol_nothing_is_astray),
 		TEST(blocks_of_traced_functions_are_patched),
+		TEST(blocks_are_patched_until_that_is_forgotten),
 		TEST(with_too_many_sites_all_of_kernels_is_patched),
 	};
 
