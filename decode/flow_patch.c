@@ -91,11 +91,12 @@ static bool is_in_force(const struct flow_patch *patch, const struct pt_flow *fl
 	       flow->clock.now < patch->until;
 }
 
-static const struct flow_patch *find(const struct flow_patches *patches,
+/* Among those from `first` on. */
+static const struct flow_patch *find(const struct flow_patches *patches, uint32_t first,
 				     const struct machine *machine, uint64_t site, bool in_groups,
 				     const struct pt_flow *flow, struct patched_insn *ret)
 {
-	for (uint32_t i = patches->count; i-- > 0;) {
+	for (uint32_t i = patches->count; i-- > first;) {
 		const struct flow_patch *patch = &patches->items[i];
 
 		if (patch_change_is_group(&patch->change) && !in_groups)
@@ -110,7 +111,7 @@ const struct flow_patch *flow_patch_find(const struct flow_patches *patches,
 					 const struct machine *machine, uint64_t site,
 					 const struct pt_flow *flow, struct patched_insn *ret)
 {
-	return find(patches, machine, site, true, flow, ret);
+	return find(patches, 0, machine, site, true, flow, ret);
 }
 
 /* Whether a group may change an instruction: most others need not be looked for in its table. */
@@ -160,6 +161,8 @@ static const struct ftrace_table *find_stand_in(const struct pt_flow *flow,
 
 struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 {
+	/* the code knows the sites of patches, but of those that a trial has beside them */
+	const uint32_t first = block->patched ? 0 : flow->patch_visits.watched;
 	const struct ftrace_table *stand_in;
 
 	if (!flow_patch_is_possible(block))
@@ -170,7 +173,7 @@ struct block *flow_patch_block(struct pt_flow *flow, struct block *block)
 		const struct flow_patch *patch;
 		struct patched_insn insn;
 
-		patch = find(&flow->patches, block->space->machine, copied->ip,
+		patch = find(&flow->patches, first, block->space->machine, copied->ip,
 			     may_be_in_group(copied), flow, &insn);
 		if (patch) {
 			note_visit(flow, patch);
