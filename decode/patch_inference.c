@@ -11,7 +11,7 @@ enum {
 	LEARN_BYTES = 4 << 20,  /* of trace in all queues to learn from, or a sample of so much */
 	LOOK_BYTES = 512 << 10, /* the same to see whether there is anything to learn */
 	OTHERS = 64,         /* segments kept that are not at odds: what speaks against patches */
-	INSNS_MAX = 1 << 27, /* followed in all to learn, about: half a second */
+	INSNS_MAX = 1 << 27, /* followed in all to learn: up to some seconds */
 	TRIED = 20,          /* of them in one round */
 	FAILED_MAX = 6,      /* rounds that end without a patch */
 	LEAST_GAIN = 5,      /* places that a patch must explain: more than chance does; */
