@@ -354,7 +354,8 @@ static bool is_of_traced(const struct code_traced *traced, const struct block *b
 	if (ftrace_table_has_caller(traced->table, block->ip))
 		return true;
 	for (unsigned i = 0; i < block->count && traced->is_all; i++)
-		if (ftrace_table_has(traced->table, &block->insns[i]))
+		if (ftrace_table_has(traced->table, &block->insns[i]) ||
+		    ftrace_table_static_call(traced->table, block->insns[i].ip))
 			return true;
 	return false;
 }

@@ -14,6 +14,7 @@ enum {
 	ENDBR_SIZE = 4,
 	SITES_MAX = 1 << 17, /* a distribution's kernel has some 50000 */
 	CALLER_BYTES = 512,  /* in which a caller calls the tracer, and ends; the other follows */
+	STATIC_CALLER_BYTES = 1 << 12, /* more than functions have that make static calls */
 };
 
 /* What begins a function, or a trampoline. */
@@ -24,10 +25,10 @@ static const char *const caller_names[CALLERS] = { "ftrace_caller", "ftrace_regs
 static const struct {
 	const char *name;
 	int caller;
-	bool is_for_all;
+	bool is_for_all, is_graph;
 } tracer_names[] = {
 	{ "function_trace_call", CALLER, true },
-	{ "ftrace_graph_func", CALLER, true },
+	{ "ftrace_graph_func", CALLER, true, .is_graph = true },
 	{ "arch_ftrace_ops_list_func", CALLER, true },
 	{ "arch_ftrace_ops_list_func", REGS_CALLER, true },
 	{ "kprobe_ftrace_handler", REGS_CALLER, false },
@@ -37,6 +38,18 @@ static const struct {
 	{ "ftrace_ops_assist_func", CALLER, false },
 	{ "ftrace_ops_assist_func", REGS_CALLER, false },
 };
+
+/* Static calls of the graph: what they lead to without its tracer, and with it. */
+static const struct {
+	const char *copied, *traced;
+} static_calls[] = {
+	{ "ftrace_graph_entry_stub", "trace_graph_entry" },
+	{ "ftrace_graph_ret_stub", "trace_graph_return" },
+};
+
+/* The functions that make them. */
+static const char *const static_callers[] = { "function_graph_enter", "function_graph_enter_regs",
+					      "ftrace_return_to_handler" };
 
 static bool read_insn(const struct machine *machine, uint64_t ip, struct insn *ret)
 {
@@ -145,11 +158,45 @@ static void read_tracers(const struct machine *machine, struct ftrace_table *ret
 		int caller = tracer_names[i].caller;
 		struct ftrace_tracer tracer = { .caller = callers[caller],
 						.call = calls[caller],
-						.is_for_all = tracer_names[i].is_for_all };
+						.is_for_all = tracer_names[i].is_for_all,
+						.is_graph = tracer_names[i].is_graph };
 
 		tracer.address = symbols_address(symbols, tracer_names[i].name);
 		if (tracer.address)
 			ret->tracers[ret->tracer_count++] = tracer;
+	}
+}
+
+/* Make the static calls of a function that lead to `copied` lead to `traced`. */
+static void add_static_calls(const struct machine *machine, const struct symbol *function,
+			     uint64_t copied, uint64_t traced, struct ftrace_table *ret)
+{
+	struct insn insn;
+
+	for (uint64_t ip = function->start;
+	     ip < function->end && ip < function->start + STATIC_CALLER_BYTES &&
+	     read_insn(machine, ip, &insn);
+	     ip = insn_next(&insn))
+		if (is_call(&insn) && insn.target == copied &&
+		    ret->static_call_count < FTRACE_STATIC_CALLS_MAX)
+			ret->static_calls[ret->static_call_count++] = patched_insn_call(ip, traced);
+}
+
+static void read_static_calls(const struct machine *machine, struct ftrace_table *ret)
+{
+	const struct symbols *symbols = &machine->symbols;
+
+	for (size_t i = 0; i < sizeof(static_calls) / sizeof(*static_calls); i++) {
+		uint64_t copied = symbols_address(symbols, static_calls[i].copied);
+		uint64_t traced = symbols_address(symbols, static_calls[i].traced);
+
+		for (size_t k = 0; k < sizeof(static_callers) / sizeof(*static_callers); k++) {
+			const struct symbol *function =
+				symbols_find(symbols, symbols_address(symbols, static_callers[k]));
+
+			if (copied && traced && function)
+				add_static_calls(machine, function, copied, traced, ret);
+		}
 	}
 }
 
@@ -160,6 +207,7 @@ int ftrace_table_read(struct machine *machine, struct ftrace_table *ret)
 	const struct symbols *symbols = &machine->symbols;
 
 	read_tracers(machine, ret);
+	read_static_calls(machine, ret);
 	for (size_t i = 0; i < symbols->count; i++)
 		if (symbols->items[i].start >> 63 &&
 		    !add_site(machine, symbols->items[i].start, ret))
@@ -173,6 +221,14 @@ const struct ftrace_site *ftrace_table_find(const struct ftrace_table *table, ui
 	size_t at = search_sorted(table->count, i, table->items[i].ip < ip);
 
 	return at < table->count && table->items[at].ip == ip ? &table->items[at] : NULL;
+}
+
+const struct patched_insn *ftrace_table_static_call(const struct ftrace_table *table, uint64_t ip)
+{
+	for (unsigned i = 0; i < table->static_call_count; i++)
+		if (table->static_calls[i].site == ip)
+			return &table->static_calls[i];
+	return NULL;
 }
 
 bool ftrace_table_has(const struct ftrace_table *table, const struct insn *insn)
@@ -196,11 +252,17 @@ bool ftrace_change_make(struct ftrace_change *change, const struct ftrace_table 
 	return true;
 }
 
+/* What a change makes of a static call; NULL: it is none, or the change is not about it. */
+static const struct patched_insn *static_call(const struct ftrace_change *change, uint64_t ip)
+{
+	return change->tracer.is_graph ? ftrace_table_static_call(change->table, ip) : NULL;
+}
+
 bool ftrace_change_has(const struct ftrace_change *change, uint64_t ip)
 {
 	const struct ftrace_site *site;
 
-	if (change->tracer.call && change->tracer.call == ip)
+	if ((change->tracer.call && change->tracer.call == ip) || static_call(change, ip))
 		return true;
 	if (change->site)
 		return change->site == ip;
@@ -211,10 +273,13 @@ bool ftrace_change_has(const struct ftrace_change *change, uint64_t ip)
 bool ftrace_change_insn(const struct ftrace_change *change, uint64_t ip, struct patched_insn *ret)
 {
 	const struct ftrace_tracer *tracer = &change->tracer;
+	const struct patched_insn *call = static_call(change, ip);
 
 	if (change->is_as_copied)
 		return false;
-	if (!tracer->caller)
+	if (call)
+		*ret = *call;
+	else if (!tracer->caller)
 		*ret = patched_insn_label(ip, SITE_SIZE, ip + SITE_SIZE);
 	else
 		*ret = patched_insn_call(ip, ip == tracer->call ? tracer->address : tracer->caller);

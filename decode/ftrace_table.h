@@ -23,9 +23,10 @@ struct ftrace_tracer {
 	uint64_t caller; /* what its trampoline is made of, */
 	uint64_t call;   /* and the instruction in that which calls it; 0: it is the trampoline */
 	bool is_for_all; /* functions at once, else only for some */
+	bool is_graph;   /* it has the graph's static calls changed */
 };
 
-enum { FTRACE_TRACERS_MAX = 16 };
+enum { FTRACE_TRACERS_MAX = 16, FTRACE_STATIC_CALLS_MAX = 8 };
 
 /** Zero-initialise before use. */
 struct ftrace_table {
@@ -34,6 +35,9 @@ struct ftrace_table {
 	uint64_t from, to; /* of what trampolines are made of, [from, to) */
 	struct ftrace_tracer tracers[FTRACE_TRACERS_MAX]; /* the likeliest first */
 	unsigned tracer_count;
+	/* calls that lead elsewhere while the graph is traced, as then (kernel/trace/fgraph.c) */
+	struct patched_insn static_calls[FTRACE_STATIC_CALLS_MAX];
+	unsigned static_call_count;
 };
 
 /** A tracer is switched on or off. */
@@ -60,6 +64,9 @@ const struct ftrace_site *ftrace_table_find(const struct ftrace_table *table, ui
 
 /** Whether an instruction is a site as it is in the copy. */
 bool ftrace_table_has(const struct ftrace_table *table, const struct insn *insn);
+
+/** What a tracer of the graph makes of the static call at `ip`; NULL: there is none. */
+const struct patched_insn *ftrace_table_static_call(const struct ftrace_table *table, uint64_t ip);
 
 /** Whether code at `ip` may stand for a trampoline. */
 static inline bool ftrace_table_has_caller(const struct ftrace_table *table, uint64_t ip)

@@ -86,6 +86,9 @@ static bool visit_traced(const struct ftrace_change *change,
 
 	if (change->tracer.call && !visit(context, change->tracer.call))
 		return false;
+	for (unsigned i = 0; i < table->static_call_count && change->tracer.is_graph; i++)
+		if (!visit(context, table->static_calls[i].site))
+			return false;
 	if (change->site)
 		return visit(context, change->site);
 	for (size_t i = 0; i < table->count; i++)

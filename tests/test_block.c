@@ -366,8 +366,8 @@ static void far_from_a_symbol_nothing_is_astray(void **state)
 	assert_false(block_get(&fixture->code, fixture->code.spaces, module + FAR + 1, 0)->astray);
 }
 
-/* Three functions of the kernel: with a NOP for ftrace, without one, and in what trampolines are
- * made of. */
+/* Functions of the kernel: with a NOP for ftrace, without one, in what trampolines are made of, and
+ * with a static call. */
 static void blocks_of_traced_functions_are_patched(void **state)
 {
 	static const uint8_t nop[] = { 0x0f, 0x1f, 0x44, 0, 0, 0xc3 };
@@ -375,22 +375,27 @@ static void blocks_of_traced_functions_are_patched(void **state)
 	struct fixture *fixture = *state;
 	struct ftrace_site site = { .ip = kernel };
 	const struct ftrace_table table = {
-		.items = &site, .count = 1, .from = kernel + 0x20, .to = kernel + 0x30
+		.items = &site,
+		.count = 1,
+		.from = kernel + 0x20,
+		.to = kernel + 0x30,
+		.static_calls = { { .site = kernel + 0x30 } },
+		.static_call_count = 1,
 	};
 	struct code_traced traced = { fixture->machines.host, &table, false };
-	struct block *blocks[3];
+	struct block *blocks[4];
 
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 4; i++)
 		blocks[i] = block_of(fixture, kernel + i * 0x10, nop, sizeof(nop));
 	blocks[1]->successor[0] = blocks[1]->successor[1] = blocks[1];
 	blocks[2]->successor[0] = blocks[1];
 	code_add_traced(&fixture->code, &traced);
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(blocks[i]->patched, i == 2);
 	traced.is_all = true;
 	code_add_traced(&fixture->code, &traced);
 	code_add_traced(&fixture->code, &traced);
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(blocks[i]->patched, i != 1);
 	assert_int_equal(fixture->code.traced.count, 2);
 	assert_ptr_equal(blocks[1]->successor[0], blocks[1]);

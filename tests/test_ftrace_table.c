@@ -255,6 +255,59 @@ static void a_tracer_is_of_all_functions_or_of_one(void **state)
 	assert_false(ftrace_change_insn(&change, base + entry_at(1), &insn));
 }
 
+/* Functions of the graph, of which a part is as in a real kernel:
+ *	000 call 020; call 040; ret				function_graph_enter_regs
+ *	020 ret							ftrace_graph_entry_stub
+ *	040 ret							trace_graph_entry
+ *	060 call 020						main2, which has no static calls
+ *	080 call 0a0; ret					ftrace_return_to_handler
+ *	0a0 ret							ftrace_graph_ret_stub
+ *	0c0 ret							ftrace_graph_func */
+static void add_graph(struct fixture *f)
+{
+	static const struct {
+		size_t at;
+		const char *name;
+	} names[] = {
+		{ 0, "function_graph_enter_regs" },   { 0x20, "ftrace_graph_entry_stub" },
+		{ 0x40, "trace_graph_entry" },        { 0x60, "main2" },
+		{ 0x80, "ftrace_return_to_handler" }, { 0xa0, "ftrace_graph_ret_stub" },
+		{ 0xc0, "ftrace_graph_func" },
+	};
+	struct fixture graph;
+
+	memset(graph.code, 0xc3, SIZE);
+	put_call(&graph, 0, 0x20);
+	put_call(&graph, CALL_SIZE, 0x40);
+	put_call(&graph, 0x60, 0x20);
+	put_call(&graph, 0x80, 0xa0);
+	assert_true(bench_add_code(f->machines.host, base + NOWHERE, graph.code, SIZE));
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		name(f, NOWHERE + names[i].at, names[i].name);
+}
+
+/* One has no other form, as there is no trace_graph_return. */
+static void tracers_of_the_graph_change_static_calls(void **state)
+{
+	struct fixture *f = *state;
+	struct ftrace_change change = { .site = base + entry_at(0) };
+	const struct ftrace_table *table;
+
+	add_graph(f);
+	assert_int_equal(symbols_finish(&f->machines.host->symbols, true), 0);
+	table = read_table(f);
+	assert_int_equal(table->static_call_count, 1);
+	assert_ptr_equal(ftrace_table_static_call(table, base + NOWHERE), table->static_calls);
+	assert_null(ftrace_table_static_call(table, base + NOWHERE + CALL_SIZE));
+	assert_int_equal(table->tracer_count, 2);
+	change.table = table;
+	change.tracer = table->tracers[1];
+	check_insn(&change, NOWHERE, NOWHERE + 0x40);
+	check_insn(&change, CALLER_CALL, NOWHERE + 0xc0);
+	change.tracer = table->tracers[0];
+	assert_false(ftrace_change_has(&change, base + NOWHERE));
+}
+
 static void a_later_copy_tells_of_all_that_are_alike(void **state)
 {
 	struct fixture *f = *state;
@@ -384,6 +437,7 @@ int main(void)
 		TEST(a_kernel_without_callers_has_no_tracers),
 		TEST(callers_that_are_far_apart_are_others),
 		TEST(a_tracer_is_of_all_functions_or_of_one),
+		TEST(tracers_of_the_graph_change_static_calls),
 		TEST(a_later_copy_tells_of_all_that_are_alike),
 		TEST(functions_that_were_not_traced_are),
 		TEST(functions_that_call_what_is_in_no_copy_are_traced),

@@ -36,12 +36,20 @@ static const struct patch_change key = { .key = { .table = &labels } };
 static struct ftrace_site entry_sites[] = { { .ip = 60 },
 					    { .ip = 70, .copied = 5000 },
 					    { .ip = 80 } };
-static const struct ftrace_table ftrace = { .items = entry_sites, .count = 3 };
+static const struct ftrace_table ftrace = {
+	.items = entry_sites,
+	.count = 3,
+	.static_calls = { { .site = 65, .to = 6000, .size = 5 } },
+	.static_call_count = 1
+};
 static const struct patch_change traced = {
 	.ftrace = { .table = &ftrace, .tracer = { .address = 4000, .caller = 3000, .call = 3001 } }
 };
 static const struct patch_change one_traced = {
 	.ftrace = { .table = &ftrace, .site = 60, .tracer = { .caller = 5000 } }
+};
+static const struct patch_change graph = {
+	.ftrace = { .table = &ftrace, .site = 60, .tracer = { .caller = 5000, .is_graph = true } }
 };
 
 struct visited {
@@ -89,6 +97,9 @@ static void each_site_is_visited_until_that_is_enough(void **state)
 	assert_int_equal(visit(&traced, 2, false).items[1], 60);
 	assert_false(patch_change_has(&traced, 70));
 	assert_int_equal(visit(&one_traced, 8, true).count, 1);
+	assert_false(patch_change_has(&one_traced, 65));
+	assert_int_equal(visit(&graph, 8, true).count, 2);
+	assert_int_equal(visit(&graph, 1, false).items[0], 65);
 }
 
 static void check_insn(const struct patch_change *change, uint64_t site, uint64_t to)
@@ -113,6 +124,8 @@ static void what_it_makes_of_each(void **state)
 	check_insn(&traced, 80, 3000);
 	check_insn(&traced, 3001, 4000);
 	check_insn(&one_traced, 60, 5000);
+	check_insn(&graph, 60, 5000);
+	check_insn(&graph, 65, 6000);
 	assert_false(patch_change_insn(&as_copied, 40, &insn));
 }
 
