@@ -58,7 +58,7 @@ static bool skip_bad_tma(struct pt_cursor *cursor)
 /* Whether the cursor is at a loss of data that it has not reported yet. */
 static bool is_at_loss(const struct pt_cursor *cursor)
 {
-	return cursor->window.lost_after && cursor->p == cursor->window.limit;
+	return cursor->window.lost_after && cursor->p == cursor->window.end;
 }
 
 /* The window is used up: go to the next one, or return why there is none. */

@@ -44,7 +44,7 @@ static void stitch(const struct aux_queue *queue, const struct aux_span *span, u
 			break;
 	}
 	ret->end = ret->stitch + used;
-	ret->lost_after = span < end && span->lost_before && ret->limit == ret->end;
+	ret->lost_after = span < end && span->lost_before;
 }
 
 void pt_window_at(const struct aux_queue *queue, uint64_t position, struct pt_window *ret)

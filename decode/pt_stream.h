@@ -18,7 +18,7 @@ struct pt_window {
 	const uint8_t *data, *limit, *end;
 	uint64_t position; /* of data in the stream */
 	bool last;         /* it is empty: the queue ends */
-	bool lost_after;   /* behind limit data was lost: what follows is another stretch */
+	bool lost_after;   /* behind end data was lost: what follows is another stretch */
 	uint8_t stitch[4 * PT_WINDOW_SLACK];
 };
 

@@ -97,6 +97,29 @@ static void a_packet_cut_by_a_loss_is_given_up(void **state)
 	end(&fixture);
 }
 
+/* The last packet before it may begin in another span than it ends in. */
+static void a_loss_behind_a_packet_in_two_spans_is_not_passed_over(void **state)
+{
+	static const uint8_t tsc[] = { 0x19, 1, 2, 3, 4, 5, 6, 7 };
+	struct fixture fixture = { .bench = { .room = 0 } };
+	struct pt_packet packet;
+
+	for (size_t first = 1; first <= sizeof(tsc); first++) {
+		struct bench_queue bench = { .room = 0 };
+
+		bench_queue_add(&bench, tsc, first, false);
+		if (first < sizeof(tsc))
+			bench_queue_add(&bench, tsc + first, sizeof(tsc) - first, false);
+		bench_queue_add(&bench, (const uint8_t *)"\x59\x02", 2, true);
+		fixture.bench = bench;
+		pt_cursor_init(&fixture.cursor, &fixture.bench.queue, &no_config, 0);
+		assert_next(&fixture, PT_TSC);
+		assert_int_equal(pt_cursor_next(&fixture.cursor, &packet), -PTVM_INCONSISTENT);
+		assert_next(&fixture, PT_MTC);
+		end(&fixture);
+	}
+}
+
 static void at_a_bad_byte_the_cursor_stays(void **state)
 {
 	struct fixture fixture = { .bench = { .room = 0 } };
@@ -283,6 +306,7 @@ int main(void)
 		cmocka_unit_test(packets_are_read_over_any_cut_and_padding_is_not),
 		cmocka_unit_test(a_packet_cut_by_the_end_is_the_end),
 		cmocka_unit_test(a_packet_cut_by_a_loss_is_given_up),
+		cmocka_unit_test(a_loss_behind_a_packet_in_two_spans_is_not_passed_over),
 		cmocka_unit_test(at_a_bad_byte_the_cursor_stays),
 		cmocka_unit_test(a_tma_of_SKZ84_is_stepped_over_on_its_models),
 		cmocka_unit_test(a_psb_group_states_all_it_has),

@@ -90,6 +90,24 @@ static void no_window_reaches_over_a_loss(void **state)
 	bench_queue_free(&bench);
 }
 
+/* Where a packet reaches over the end of a span, the loss may be right behind it. */
+static void a_loss_behind_a_stitch_is_at_its_end(void **state)
+{
+	struct bench_queue bench = { .room = 0 };
+	struct pt_window window;
+	uint8_t data[SIZE];
+
+	fill(data);
+	bench_queue_add(&bench, data, 40, false);
+	bench_queue_add(&bench, data + 40, 5, false);
+	bench_queue_add(&bench, data + 100, 50, true);
+	pt_window_at(&bench.queue, 36, &window);
+	assert_int_equal(window.limit - window.data, 4);
+	assert_int_equal(window.end - window.data, 9);
+	assert_true(window.lost_after);
+	bench_queue_free(&bench);
+}
+
 static void a_span_is_found_by_position(void **state)
 {
 	struct bench_queue bench;
@@ -146,6 +164,7 @@ int main(void)
 		cmocka_unit_test(windows_hand_out_the_whole_stream),
 		cmocka_unit_test(an_empty_queue_has_one_empty_window),
 		cmocka_unit_test(no_window_reaches_over_a_loss),
+		cmocka_unit_test(a_loss_behind_a_stitch_is_at_its_end),
 		cmocka_unit_test(a_span_is_found_by_position),
 		cmocka_unit_test(a_psb_is_found_across_spans),
 		cmocka_unit_test(behind_a_bad_packet_a_psb_may_have_begun_before_it),
