@@ -135,17 +135,44 @@ static bool is_branch_event(const struct pt_packet *packet)
 	return packet->kind == PT_CFE && branches >> packet->payload & 1;
 }
 
+/* Tell the events that were waiting for a FUP. Returns whether none of them is a branch. */
+static bool tell_announced(struct flow_run *run, bool with_ip)
+{
+	struct flow_announced *announced = &run->flow->announced;
+	bool plain = true;
+
+	for (uint32_t i = 0; i < announced->event_count; i++) {
+		add_event(run, &announced->events[i], with_ip);
+		plain &= !is_branch_event(&announced->events[i]);
+	}
+	announced->event_count = 0;
+	return plain;
+}
+
+/* The FUP that was announced does not come, or its address is of no use. */
+static void give_up_fup(struct flow_run *run)
+{
+	struct flow_announced *announced = &run->flow->announced;
+
+	if (announced->event_count)
+		(void)tell_announced(run, false);
+	announced->fup_is_plain = announced->aborting = false;
+}
+
+/* Is it known what the next FUP is for? */
+static bool is_fup_announced(const struct flow_announced *announced)
+{
+	return announced->event_count || announced->fup_is_plain || announced->aborting;
+}
+
 /* The flow has reached the address that a FUP told: see what the FUP was for. */
 static void settle_fup(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 	bool plain = flow->announced.fup_is_plain;
 
-	if (flow->announced.event.kind != PT_BAD) {
-		add_event(run, &flow->announced.event, true);
-		plain |= !is_branch_event(&flow->announced.event);
-		flow->announced.event.kind = PT_BAD;
-	}
+	if (flow->announced.event_count)
+		plain |= tell_announced(run, true);
 	flow->announced.fup_is_plain = false;
 	flow->announced.at_fup = !plain;
 	if (!plain)
@@ -160,18 +187,17 @@ static void take_fup(struct flow_run *run, const struct pt_packet *packet)
 	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
 	bool after_overflow = flow->announced.overflowed;
 
-	if (!packet->count)
-		return;
-	flow_tell_time(run);
-	if (flow->state == FLOW_DISABLED) { /* APL12, or an event while packets are off */
-		flow->announced.event.kind = PT_BAD;
-		flow->announced.fup_is_plain = false;
+	if (packet->count)
+		flow_tell_time(run);
+	if (!packet->count || flow->state == FLOW_DISABLED) { /* APL12, or packets are off */
+		give_up_fup(run);
 		return;
 	}
 	if (flow->state == FLOW_LOST || flow_walk_to(run, ip))
 		flow_begin_at(run, ip);
 	flow->addresses++;
-	if (!after_overflow)
+	/* the one that an overflow has may be missing (SKD010) */
+	if (!after_overflow || is_fup_announced(&flow->announced))
 		settle_fup(run);
 }
 
@@ -179,12 +205,11 @@ static void take_ovf(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 
+	give_up_fup(run);
 	flow_gap(run, GAP_OVERFLOW, flow->ip);
 	pt_clock_doubt(&flow->clock);
 	flow->announced.overflowed = true;
 	flow->next_context.in_tx = false;
-	flow->announced.event.kind = PT_BAD;
-	flow->announced.fup_is_plain = flow->announced.aborting = false;
 }
 
 /* Go on from where a PSB+ says, with nothing known but what it states. */
@@ -192,6 +217,7 @@ static void settle_psb(struct flow_run *run, const struct pt_psb_state *state)
 {
 	struct pt_flow *flow = run->flow;
 
+	give_up_fup(run);
 	flow->tnt_count = 0;
 	if (flow->state == FLOW_RUNNING && state->have_ip)
 		(void)flow_walk_to(run, state->ip);
@@ -209,9 +235,7 @@ static void settle_psb(struct flow_run *run, const struct pt_psb_state *state)
 	flow->ip = state->ip;
 	flow->addresses++;
 	return_stack_clear(&flow->calls);
-	flow->announced.at_fup = flow->announced.aborting = flow->announced.fup_is_plain =
-		flow->announced.overflowed = false;
-	flow->announced.event.kind = PT_BAD;
+	flow->announced.at_fup = flow->announced.overflowed = false;
 }
 
 /* At a segment's first PSB. What led to it is in the items of the former segment. */
@@ -322,10 +346,15 @@ static void take_tsx(struct pt_flow *flow, const struct pt_packet *packet)
 /* Packets about something other than the flow. */
 static void take_event(struct flow_run *run, const struct pt_packet *packet)
 {
-	if (packet->flag)
-		run->flow->announced.event = *packet;
-	else
+	struct flow_announced *announced = &run->flow->announced;
+
+	if (!packet->flag) {
 		add_event(run, packet, false);
+		return;
+	}
+	if (announced->event_count == FLOW_ANNOUNCED)
+		(void)tell_announced(run, false);
+	announced->events[announced->event_count++] = *packet;
 }
 
 static void take_tnt(struct flow_run *run, const struct pt_packet *packet)
@@ -380,8 +409,11 @@ static void take_packet(struct flow_run *run, const struct pt_packet *packet)
 
 	if (flow->quick > 1 && is_detail(packet))
 		return;
-	if (flow->announced.lacks_ip && is_indefinite(flow, packet))
+	if (flow->announced.lacks_ip && is_indefinite(flow, packet)) {
+		if (packet->kind == PT_FUP)
+			give_up_fup(run);
 		return;
+	}
 	switch (packet->kind) {
 	case PT_TNT:
 		flow_tell_time(run);
@@ -448,9 +480,10 @@ int flow_fetch_tip(struct flow_run *run, uint64_t *ret)
 	}
 }
 
-static int end_segment(struct pt_flow *flow)
+static int end_segment(struct flow_run *run)
 {
-	flow->state = FLOW_DONE;
+	give_up_fup(run);
+	run->flow->state = FLOW_DONE;
 	return -PTVM_END;
 }
 
@@ -468,7 +501,7 @@ static int take_next(struct flow_run *run)
 	int r;
 
 	if (pt_cursor_position(&flow->cursor) >= end_of_packets(&flow->segment))
-		return end_segment(flow);
+		return end_segment(run);
 	flow->told_ip = flow->cursor.last_ip.ip;
 	r = pt_cursor_next(&flow->cursor, &packet);
 	if (r == -PTVM_BAD_PACKET) {
@@ -476,7 +509,7 @@ static int take_next(struct flow_run *run)
 		return 0;
 	}
 	if (r)
-		return end_segment(flow);
+		return end_segment(run);
 	take_packet(run, &packet);
 	return 0;
 }

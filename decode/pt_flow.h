@@ -174,6 +174,8 @@ struct flow_way_back {
 	uint32_t popped;   /* doubted calls that are then no longer open */
 };
 
+enum { FLOW_ANNOUNCED = 4 }; /* events that one FUP can belong to */
+
 /** What packets have announced about those that follow (flow_packet.c). */
 struct flow_announced {
 	bool at_fup;       /* a FUP said where an event happened; its TIP or TIP.PGD comes next */
@@ -181,7 +183,8 @@ struct flow_announced {
 	bool aborting;     /* the next FUP belongs to the abort of a transaction */
 	bool overflowed;   /* between OVF and the packet that says where */
 	bool lacks_ip;     /* behind a loss the last IP is not known; only while FLOW_LOST */
-	struct pt_packet event; /* that the next FUP belongs to; kind PT_BAD: none */
+	struct pt_packet events[FLOW_ANNOUNCED]; /* that the next FUP belongs to */
+	uint32_t event_count;
 };
 
 /** What was learned about code. It stays when the flow goes back to a mark. */

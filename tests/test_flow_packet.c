@@ -75,7 +75,6 @@ static void tracing_ends_by_a_branch_or_where_a_fup_says(void **state)
 	expect(state, "BLOCK(1000:9+) END(1010) BEGIN(1000)");
 	put_ip(state, PT_FUP, MIDST);
 	put_ip(state, PT_TIP_PGD, OTHER);
-	put(state, (struct pt_packet){ .kind = PT_PTW, .count = 4, .flag = true });
 	put_ip(state, PT_FUP, MIDST); /* while it is off: of no effect */
 	put_ip(state, PT_TIP_PGE, BASE);
 	put_ip(state, PT_TIP, OTHER);
@@ -119,6 +118,50 @@ static void an_event_is_told_where_its_fup_says(void **state)
 	put_ip(state, PT_FUP, MIDST);
 	put_ip(state, PT_TIP, OTHER);
 	expect(state, "BLOCK(1000:3) EVENT(1003) VALUE(55) BLOCK(1003:6+) TO(1010)");
+}
+
+static struct pt_packet write_with_ip(uint64_t value)
+{
+	return (struct pt_packet){ .kind = PT_PTW, .payload = value, .count = 4, .flag = true };
+}
+
+static void an_event_whose_fup_does_not_come_is_told_without_it(void **state)
+{
+	put(state, write_with_ip(1));
+	put(state, (struct pt_packet){ .kind = PT_OVF });
+	expect(state, "EVENT(1000) VALUE(1) TIME(0) GAP(3) AT(1000)");
+	put_ip(state, PT_TIP_PGD, OTHER);
+	put(state, write_with_ip(1));
+	put_ip(state, PT_FUP, MIDST);
+	expect(state, "BLOCK(1000:9+) END(1010) EVENT(0) VALUE(1)");
+	put(state, write_with_ip(1));
+	expect(state, "EVENT(1000) VALUE(1)");
+}
+
+/* More events than one FUP can belong to are damage. */
+static void events_may_have_one_fup(void **state)
+{
+	for (uint64_t i = 0; i < FLOW_ANNOUNCED; i++)
+		put(state, write_with_ip(i));
+	put_ip(state, PT_FUP, BASE);
+	expect(state, "EVENT(1000) VALUE(0) EVENT(1000) VALUE(1) EVENT(1000) VALUE(2) "
+		      "EVENT(1000) VALUE(3)");
+	for (uint64_t i = 0; i <= FLOW_ANNOUNCED; i++)
+		put(state, write_with_ip(i));
+	put_ip(state, PT_FUP, MIDST);
+	expect(state, "EVENT(1000) VALUE(0) EVENT(1000) VALUE(1) EVENT(1000) VALUE(2) "
+		      "EVENT(1000) VALUE(3) BLOCK(1000:3) EVENT(1003) VALUE(4)");
+}
+
+static void the_fup_behind_an_overflow_may_be_that_of_an_event(void **state)
+{
+	put(state, (struct pt_packet){ .kind = PT_OVF });
+	put(state, write_with_ip(1));
+	put_ip(state, PT_FUP, BASE);
+	put_ip(state, PT_FUP, MIDST);
+	put_ip(state, PT_TIP, OTHER);
+	expect(state, "TIME(0) GAP(3) AT(1000) BEGIN(1000) EVENT(1000) VALUE(1) BLOCK(1000:3) "
+		      "ASYNC(1010)");
 }
 
 /* An interrupt, and iret, as the SDM numbers them. */
@@ -169,6 +212,9 @@ int main(void)
 		TEST(an_overflow_lasts_until_an_address_is_told),
 		TEST(a_transaction_ends_well_or_is_aborted),
 		TEST(an_event_is_told_where_its_fup_says),
+		TEST(an_event_whose_fup_does_not_come_is_told_without_it),
+		TEST(events_may_have_one_fup),
+		TEST(the_fup_behind_an_overflow_may_be_that_of_an_event),
 		TEST(only_some_events_are_branches_themselves),
 		TEST(behind_what_is_no_packet_the_next_psb_counts),
 		TEST(without_an_address_nobody_knows_where_it_goes_on),
