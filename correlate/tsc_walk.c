@@ -33,7 +33,7 @@ void tsc_walk_init(struct tsc_walk *walk, const struct aux_queue *queue,
 /* Skip packets that say nothing here, as long as memory cannot end within one. */
 static void skip_flow(struct tsc_walk *walk)
 {
-	const uint8_t *p = walk->cursor.p, *limit = walk->cursor.window.limit;
+	const uint8_t *p = walk->cursor.p, *limit = pt_cursor_limit(&walk->cursor);
 
 	if (walk->cursor.block || walk->cursor.window.end - p < PT_WINDOW_SLACK)
 		return;

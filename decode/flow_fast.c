@@ -324,7 +324,8 @@ static bool is_common(struct pt_flow *flow)
 	       flow_knows_block(flow);
 }
 
-bool flow_run_fast(struct flow_run *run, uint64_t until)
+/* Up to the window's limit. */
+static __attribute__((noinline)) bool run_to_limit(struct flow_run *run, uint64_t until)
 {
 	struct pt_flow *flow = run->flow;
 	struct flow_batch *batch = run->batch;
@@ -357,4 +358,16 @@ bool flow_run_fast(struct flow_run *run, uint64_t until)
 	if (fast.block)
 		put_back(&fast);
 	return fast.ended;
+}
+
+bool flow_run_fast(struct flow_run *run, uint64_t until)
+{
+	struct pt_cursor *cursor = &run->flow->cursor;
+	const uint8_t *limit = cursor->window.limit;
+	bool ended;
+
+	cursor->window.limit = pt_cursor_limit(cursor);
+	ended = run_to_limit(run, until);
+	cursor->window.limit = limit;
+	return ended;
 }

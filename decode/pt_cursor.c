@@ -1,5 +1,7 @@
 #include "decode/pt_cursor.h"
 
+#include <string.h>
+
 #include "decode/base/error.h"
 
 static void open_window(struct pt_cursor *cursor, uint64_t position)
@@ -12,11 +14,59 @@ void pt_cursor_seek(struct pt_cursor *cursor, uint64_t position)
 {
 	const struct pt_window *window = &cursor->window;
 
+	cursor->hidden = NULL;
 	if (position >= window->position &&
 	    position - window->position < (uint64_t)(window->limit - window->data))
 		cursor->p = window->data + (position - window->position);
 	else
 		open_window(cursor, position);
+}
+
+/* Erratum SKD007: on these models, as libipt lists them, an OVF may take the place of all but the
+ * first byte of a CYC. It then looks like a CYC of two bytes and one more, which no CPU sends there
+ * unless its counter is full. */
+static bool is_skd007(const struct pt_config *config)
+{
+	static const uint8_t models[] = { 0x4e, 0x5e, 0x8e, 0x9e, 0xa5, 0xa6 };
+
+	return config->cpu_family == 6 && config->cpu_model < 256 &&
+	       memchr(models, (int)config->cpu_model, sizeof(models));
+}
+
+static const uint8_t ovf[] = { 0x02, 0xf3 };
+
+/* `size` bytes of a CYC are at the cursor. */
+static bool is_cyc_cut_by_overflow(const struct pt_cursor *cursor, unsigned size)
+{
+	return cursor->cyc_hides_ovf && size == sizeof(ovf) &&
+	       cursor->window.end - cursor->p > (ptrdiff_t)sizeof(ovf) &&
+	       !memcmp(cursor->p + 1, ovf, sizeof(ovf));
+}
+
+/* The first byte from `p` on that has those of an OVF behind it; or one up to which there is none,
+ * not far away, so that little is searched again after a seek. */
+static const uint8_t *find_hidden_ovf(const uint8_t *p, const uint8_t *end)
+{
+	enum { SEARCHED = 1024 };
+	const uint8_t *found;
+
+	if (end - p > SEARCHED)
+		end = p + SEARCHED;
+	found = p < end ? memmem(p + 1, (size_t)(end - p - 1), ovf, sizeof(ovf)) : NULL;
+	if (found)
+		return found - 1;
+	return end - p > (ptrdiff_t)sizeof(ovf) ? end - sizeof(ovf) : p;
+}
+
+const uint8_t *pt_cursor_limit(struct pt_cursor *cursor)
+{
+	const struct pt_window *window = &cursor->window;
+
+	if (!cursor->cyc_hides_ovf)
+		return window->limit;
+	if (!cursor->hidden || cursor->hidden < cursor->p)
+		cursor->hidden = find_hidden_ovf(cursor->p, window->end);
+	return cursor->hidden < window->limit ? cursor->hidden : window->limit;
 }
 
 void pt_cursor_init(struct pt_cursor *cursor, const struct aux_queue *queue,
@@ -26,6 +76,8 @@ void pt_cursor_init(struct pt_cursor *cursor, const struct aux_queue *queue,
 	cursor->config = config;
 	cursor->block = PT_NO_BLOCK;
 	cursor->last_ip.ip = 0;
+	cursor->cyc_hides_ovf = is_skd007(config);
+	cursor->hidden = NULL;
 	open_window(cursor, position);
 }
 
@@ -114,7 +166,9 @@ int pt_cursor_next(struct pt_cursor *cursor, struct pt_packet *ret)
 		}
 		r = pt_packet_read(cursor->p, (size_t)(cursor->window.end - cursor->p),
 				   cursor->block, ret);
-		if (r != -PTVM_BAD_PACKET || !skip_bad_tma(cursor))
+		if (!r && ret->kind == PT_CYC && is_cyc_cut_by_overflow(cursor, ret->size))
+			cursor->p++;
+		else if (r != -PTVM_BAD_PACKET || !skip_bad_tma(cursor))
 			break;
 	}
 	if (r == -PTVM_END)

@@ -159,7 +159,7 @@ static unsigned tnt_run(uint64_t bytes)
  * over, cycles are added up. */
 static void skip_flow(struct pt_walk *walk)
 {
-	const uint8_t *p = walk->cursor.p, *limit = walk->cursor.window.limit;
+	const uint8_t *p = walk->cursor.p, *limit = pt_cursor_limit(&walk->cursor);
 	uint64_t cycles = 0;
 
 	if (walk->cursor.block || walk->cursor.window.end - p < PT_WINDOW_SLACK)

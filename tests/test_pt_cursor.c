@@ -149,6 +149,30 @@ static void a_tma_of_SKZ84_is_stepped_over_on_its_models(void **state)
 	end(&fixture);
 }
 
+static void an_overflow_in_a_cyc_of_SKD007_is_told_on_its_models(void **state)
+{
+	struct pt_config config = { .cpu_family = 6, .cpu_model = 0x5e };
+	struct fixture fixture = { .bench = { .room = 0 } };
+
+	for (size_t span = 1; span < 6; span++) {
+		pt_put_bytes(&fixture.bytes, "\x0f\x02\xf3\x59\x01", 5);
+		begin(&fixture, &config, span);
+		assert_next(&fixture, PT_OVF);
+		assert_next(&fixture, PT_MTC);
+		pt_cursor_init(&fixture.cursor, &fixture.bench.queue, &no_config, 0);
+		assert_next(&fixture, PT_CYC);
+		assert_next(&fixture, PT_CYC);
+		assert_next(&fixture, PT_MTC);
+		end(&fixture);
+	}
+	pt_put_bytes(&fixture.bytes, "\x0f\x02\x59\x01\x0f\x02", 6); /* without OVF */
+	begin(&fixture, &config, 9);
+	assert_next(&fixture, PT_CYC);
+	assert_next(&fixture, PT_MTC);
+	assert_next(&fixture, PT_CYC);
+	end(&fixture);
+}
+
 static void a_psb_group_states_all_it_has(void **state)
 {
 	struct fixture fixture = { .bench = { .room = 0 } };
@@ -309,6 +333,7 @@ int main(void)
 		cmocka_unit_test(a_loss_behind_a_packet_in_two_spans_is_not_passed_over),
 		cmocka_unit_test(at_a_bad_byte_the_cursor_stays),
 		cmocka_unit_test(a_tma_of_SKZ84_is_stepped_over_on_its_models),
+		cmocka_unit_test(an_overflow_in_a_cyc_of_SKD007_is_told_on_its_models),
 		cmocka_unit_test(a_psb_group_states_all_it_has),
 		cmocka_unit_test(a_fup_before_pge_is_no_ip),
 		cmocka_unit_test(a_group_ends_at_what_may_not_be_in_it),
