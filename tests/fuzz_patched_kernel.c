@@ -29,15 +29,16 @@ static void add_symbol(struct symbols *symbols, uint64_t address, const char *na
 }
 
 /* Functions at equal distances, of three tracepoints what calls their probes, and of ftrace what
- * trampolines are made of, and three tracers. */
+ * trampolines are made of, three tracers, and a static call of the graph's. */
 static void add_symbols(struct symbols *symbols, uint64_t labels_size)
 {
 	static const char *const iterators[] = { "__traceiter_x", "__traceiter_y",
 						 "__traceiter_z" };
 	static const char *const probes[] = { "perf_trace_x", "perf_trace_y", "perf_trace_z" };
-	static const char *const ftrace[] = { "ftrace_caller", "ftrace_regs_caller",
-					      "function_trace_call", "ftrace_graph_func",
-					      "kprobe_ftrace_handler" };
+	static const char *const ftrace[] = { "ftrace_caller",           "ftrace_regs_caller",
+					      "function_trace_call",     "ftrace_graph_func",
+					      "kprobe_ftrace_handler",   "function_graph_enter",
+					      "ftrace_graph_entry_stub", "trace_graph_entry" };
 
 	for (uint64_t at = 0; at < ITERATORS; at += FUNCTION_SIZE)
 		add_symbol(symbols, text + at, "function");
