@@ -66,8 +66,18 @@ static void swap(struct mismatch_log *a, struct mismatch_log *b)
 	*b = log;
 }
 
+/* The patch, in force all the time. */
+static struct flow_patch always(const struct flow_patch *patch)
+{
+	struct flow_patch ret = *patch;
+
+	ret.since = 0;
+	ret.until = UINT64_MAX;
+	return ret;
+}
+
 /* See where packets and code disagree with the patches that are known, since `patch` has become one
- * of them or is none any more; NULL: there is none. */
+ * of them or is none any more, at the time that it has; NULL: there is none. */
 static void run_without(struct work *work, const struct flow_patch *patch,
 			struct patch_candidates *candidates, bool is_noting)
 {
@@ -88,13 +98,12 @@ static void run_with(struct work *work, const struct patch_candidate *candidate,
 		     enum sample_which which, const struct mismatch_log *base)
 {
 	struct flow_patches *known = &work->known;
+	struct flow_patch *patch = &known->items[known->count++];
 
-	known->items[known->count] = candidate->patch;
-	known->items[known->count].since = 0;
-	known->items[known->count++].until = UINT64_MAX;
+	*patch = always(&candidate->patch);
 	sample_run_pass(&work->run,
 			&(struct sample_pass){ .patches = known,
-					       .patch = &candidate->patch,
+					       .patch = patch,
 					       .base = base,
 					       .which = which,
 					       .segment = candidate->segment,
@@ -267,10 +276,11 @@ static struct mismatch_verdict try_last(struct work *work, struct patch_hypothes
 {
 	struct flow_patches *known = &work->known;
 	struct flow_patch *patch = &known->items[known->count - 1];
+	const struct flow_patch anytime = always(patch);
 	struct mismatch_verdict verdict;
 
 	known->count--;
-	run_without(work, &hypothesis->candidate.patch, NULL, false);
+	run_without(work, patch, NULL, false);
 	verdict = try_all(work, &hypothesis->candidate);
 	known->items[known->count++] = hypothesis->candidate.patch;
 	if (!verdict.gone) /* the run with it may have ended early, and tell of few segments */
@@ -278,7 +288,7 @@ static struct mismatch_verdict try_last(struct work *work, struct patch_hypothes
 	set_times(work, &verdict, patch);
 	swap(&work->without, &work->with);
 	if (patch->since || patch->until != UINT64_MAX)
-		run_without(work, patch, NULL, true);
+		run_without(work, &anytime, NULL, true);
 	return verdict;
 }
 
@@ -292,6 +302,7 @@ static bool check(struct work *work)
 	work->lessons++;
 	for (unsigned i = 0; i < count; i++) {
 		struct flow_patch patch = known->items[0];
+		const struct flow_patch anytime = always(&patch);
 		struct patch_hypothesis *hypothesis =
 			patch_hypotheses_find(&work->hypotheses, &patch);
 		struct mismatch_verdict verdict = hypothesis->verdict;
@@ -305,7 +316,7 @@ static bool check(struct work *work)
 			continue;
 		hypothesis->is_hopeless = true;
 		known->count--;
-		run_without(work, &patch, NULL, true);
+		run_without(work, &anytime, NULL, true);
 	}
 	work->is_last_new = false;
 	return known->count == count;

@@ -83,6 +83,7 @@ static void run_segment(struct sample_run *run, const struct sample_pass *pass, 
 	while (fill(run))
 		;
 	met_sites_settle(&run->sites[index]);
+	run->segments.items[index].until = flow->clock.now;
 	run->insns -= flow->insns < run->insns ? flow->insns : run->insns;
 }
 
@@ -99,6 +100,15 @@ static bool is_chosen(const struct sample_pass *pass, size_t index)
 	}
 }
 
+/* Whether a segment may come by what a patch changes while it does. */
+static bool is_met(const struct sample_run *run, const struct flow_patch *patch, size_t index)
+{
+	const struct sample_segment *item = &run->segments.items[index];
+
+	return item->until >= patch->since && item->segment.clock.now < patch->until &&
+	       met_sites_have(&run->sites[index], &patch->change);
+}
+
 static bool is_gone_through(const struct sample_run *run, const struct sample_pass *pass,
 			    size_t index)
 {
@@ -107,8 +117,7 @@ static bool is_gone_through(const struct sample_run *run, const struct sample_pa
 	if (pass->candidates && pass->candidates->asked < PATCH_ASKED_MAX &&
 	    mismatch_log_is_at_odds(pass->base, (uint32_t)index))
 		return true;
-	return pass->patch && met_sites_have(&run->sites[index], &pass->patch->change) &&
-	       is_chosen(pass, index);
+	return pass->patch && is_met(run, pass->patch, index) && is_chosen(pass, index);
 }
 
 void sample_run_pass(struct sample_run *run, const struct sample_pass *pass,

@@ -34,7 +34,8 @@ struct sample_pass {
 	const struct flow_patches *patches; /* in force */
 	const struct mismatch_log *base;    /* what segments tell that the run does not go through;
 					     * NULL: it goes through all */
-	const struct flow_patch *patch;     /* it goes through those that come by this one, */
+	const struct flow_patch *patch;     /* it goes through those that come by this one, at the
+					     * time that this has, */
 	enum sample_which which;            /* or some of them */
 	uint32_t segment;
 	const struct mismatch_log *odds;

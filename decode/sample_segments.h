@@ -7,6 +7,7 @@
 struct sample_segment {
 	struct pt_segment segment;
 	uint32_t source; /* its queue's number */
+	uint64_t until;  /* the host's time where it ends, once a run has gone through it */
 };
 
 /** Zero-initialise before use. */

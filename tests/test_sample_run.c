@@ -90,19 +90,26 @@ static void assert_same(const struct mismatch_log *a, const struct mismatch_log 
 	}
 }
 
-/* Go through all segments with one more patch, and only through those that come by it. Returns how
- * many instructions the latter leaves out. */
-static uint64_t compare(struct fixture *f, const struct patch_candidate *candidate)
+static uint64_t time_of(const struct fixture *f, size_t segment)
+{
+	return f->run.segments.items[segment].segment.clock.now;
+}
+
+/* Go through all segments with one more patch, and only through those that come by it while it is
+ * in force. Returns how many instructions the latter leaves out. */
+static uint64_t compare(struct fixture *f, const struct patch_candidate *candidate, uint64_t since,
+			uint64_t until)
 {
 	struct sample_pass pass = { .patches = &f->patches,
-				    .patch = &candidate->patch,
+				    .patch = &f->patches.items[0],
 				    .odds = &f->base,
 				    .segment = candidate->segment,
 				    .most = SIZE_MAX };
 	uint64_t before = f->run.insns, between;
 
 	f->patches.items[0] = candidate->patch;
-	f->patches.items[0].until = UINT64_MAX;
+	f->patches.items[0].since = since;
+	f->patches.items[0].until = until;
 	f->patches.count = 1;
 	sample_run_pass(&f->run, &pass, &f->all);
 	between = f->run.insns;
@@ -138,7 +145,7 @@ static void compare_parts(struct fixture *f, const struct patch_candidate *candi
 
 static void segments_that_do_not_come_by_a_patch_need_not_be_gone_through(void **state)
 {
-	uint64_t left_out = 0;
+	uint64_t left_out = 0, left_out_then = 0;
 	unsigned tried = 0;
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -152,13 +159,19 @@ static void segments_that_do_not_come_by_a_patch_need_not_be_gone_through(void *
 				&f->base);
 		tried += f->candidates.count;
 		for (unsigned i = 0; i < f->candidates.count && i < 16; i++) {
-			left_out += compare(f, &f->candidates.items[i]);
-			compare_parts(f, &f->candidates.items[i]);
+			const struct patch_candidate *candidate = &f->candidates.items[i];
+			size_t part = f->run.segments.count / 3;
+
+			left_out_then +=
+				compare(f, candidate, time_of(f, part), time_of(f, 2 * part));
+			left_out += compare(f, candidate, 0, UINT64_MAX);
+			compare_parts(f, candidate);
 		}
 		finish(f);
 	}
 	assert_true(tried > SEEDS);
 	assert_true(left_out > 0);
+	assert_true(left_out_then > 2 * left_out);
 }
 
 /* So many events are no use to anybody. */
