@@ -156,11 +156,8 @@ static void tell_break(struct tsc_walk *walk, uint64_t position, struct tsc_even
 
 static void resync(struct tsc_walk *walk)
 {
-	struct pt_cursor *cursor = &walk->cursor;
-
 	walk->lost = true;
-	cursor->block = PT_NO_BLOCK;
-	pt_cursor_seek(cursor, pt_psb_resync(cursor->queue, pt_cursor_position(cursor)));
+	pt_cursor_resync(&walk->cursor);
 }
 
 int tsc_walk_next(struct tsc_walk *walk, struct tsc_event *ret)

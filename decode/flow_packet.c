@@ -251,19 +251,15 @@ static void start_at_psb(struct flow_run *run, const struct pt_psb_state *state)
 	settle_psb(run, state);
 }
 
-static void skip_to_psb(struct pt_flow *flow)
-{
-	uint64_t next = pt_psb_resync(flow->segment.queue, pt_cursor_position(&flow->cursor));
-
-	flow->cursor.block = PT_NO_BLOCK;
-	pt_cursor_seek(&flow->cursor, next < flow->segment.to ? next : flow->segment.to);
-}
-
 static void bad_packet(struct flow_run *run)
 {
+	struct pt_flow *flow = run->flow;
+
 	flow_gap(run, GAP_BAD_PACKET, 0);
-	pt_clock_doubt(&run->flow->clock);
-	skip_to_psb(run->flow);
+	pt_clock_doubt(&flow->clock);
+	pt_cursor_resync(&flow->cursor);
+	if (pt_cursor_position(&flow->cursor) > flow->segment.to)
+		pt_cursor_seek(&flow->cursor, flow->segment.to);
 }
 
 static void feed_tsc(struct pt_flow *flow, uint64_t position, struct pt_tsc_group *group)

@@ -141,6 +141,16 @@ static int cut_short(struct pt_cursor *cursor)
 	return -PTVM_INCONSISTENT;
 }
 
+void pt_cursor_resync(struct pt_cursor *cursor)
+{
+	bool lost;
+	uint64_t to = pt_psb_resync(cursor->queue, pt_cursor_position(cursor), &lost);
+
+	cursor->block = PT_NO_BLOCK;
+	pt_cursor_seek(cursor, to - lost);
+	cursor->p += lost; /* the end of the window before it: from there the loss is seen */
+}
+
 static void skip_pads(struct pt_cursor *cursor)
 {
 	const uint8_t *p = cursor->p, *limit = cursor->window.limit;

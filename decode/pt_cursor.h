@@ -42,6 +42,12 @@ void pt_cursor_seek(struct pt_cursor *cursor, uint64_t position);
  */
 int pt_cursor_next(struct pt_cursor *cursor, struct pt_packet *ret);
 
+/**
+ * After -PTVM_BAD_PACKET: go on to the PSB from which packets can be read again; or to where data
+ * was lost before that, which pt_cursor_next() then tells.
+ */
+void pt_cursor_resync(struct pt_cursor *cursor);
+
 /** Up to where those who read packets of the window without pt_cursor_next() may do so: its limit,
  * or the next CYC that may hide an OVF (erratum SKD007). */
 const uint8_t *pt_cursor_limit(struct pt_cursor *cursor);

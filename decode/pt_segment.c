@@ -82,14 +82,11 @@ static void cut(struct pt_walk *walk, uint64_t to, uint64_t next_from, bool lost
 	walk->segment.clock = walk->clock;
 }
 
-/* A bad packet: nothing is known up to the next PSB. */
+/* A bad packet: nothing is known up to the next PSB, or loss. */
 static void resync(struct pt_walk *walk)
 {
-	uint64_t position = pt_cursor_position(&walk->cursor);
-
 	pt_clock_doubt(&walk->clock);
-	walk->cursor.block = PT_NO_BLOCK;
-	pt_cursor_seek(&walk->cursor, pt_psb_resync(walk->cursor.queue, position));
+	pt_cursor_resync(&walk->cursor);
 }
 
 static void take_psb(struct pt_walk *walk)

@@ -69,27 +69,37 @@ void pt_window_at(const struct aux_queue *queue, uint64_t position, struct pt_wi
 	ret->limit = ret->end - PT_WINDOW_SLACK;
 }
 
-uint64_t pt_psb_after(const struct aux_queue *queue, uint64_t position)
+/* Move to the first PSB of the window at a position, or, returning false, to the next window. A PSB
+ * may begin in the slack, or in bytes of a stitch that belong to the next span. */
+static bool find_in_window(const struct aux_queue *queue, uint64_t *position)
 {
 	struct pt_window window;
+	const uint8_t *psb;
 
-	while (position < queue->size) {
-		const uint8_t *psb;
+	pt_window_at(queue, *position, &window);
+	psb = pt_psb_find(window.data, window.end);
+	*position += (uint64_t)((psb ? psb : window.limit) - window.data);
+	return psb;
+}
 
-		pt_window_at(queue, position, &window);
-		psb = pt_psb_find(window.data, window.end);
-		if (psb)
-			return position + (uint64_t)(psb - window.data);
-		/* A PSB may begin in the slack, or in bytes of a stitch that belong to the next
-		 * span. */
-		position += (uint64_t)(window.limit - window.data);
-	}
+uint64_t pt_psb_after(const struct aux_queue *queue, uint64_t position)
+{
+	while (position < queue->size)
+		if (find_in_window(queue, &position))
+			return position;
 	return queue->size;
 }
 
-uint64_t pt_psb_resync(const struct aux_queue *queue, uint64_t position)
+uint64_t pt_psb_resync(const struct aux_queue *queue, uint64_t position, bool *ret_lost)
 {
-	uint64_t inside = PT_PSB_SIZE - 1;
+	uint64_t inside = PT_PSB_SIZE - 1, at = position > inside ? position - inside : 0;
 
-	return pt_psb_after(queue, position > inside ? position - inside : 0);
+	*ret_lost = false;
+	while (at < queue->size) {
+		if (at > position && pt_span_at(queue, at)->position == at)
+			*ret_lost = pt_span_at(queue, at)->lost_before;
+		if (*ret_lost || find_in_window(queue, &at))
+			return at;
+	}
+	return queue->size;
 }

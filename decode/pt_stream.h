@@ -38,7 +38,9 @@ uint64_t pt_file_offset(const struct aux_queue *queue, uint64_t position);
 /** The next PSB at or after `position` (also one that straddles spans); queue->size if none. */
 uint64_t pt_psb_after(const struct aux_queue *queue, uint64_t position);
 
-/** The PSB from which packets can be read again after a bad one at `position`. It may begin a
- * little before that, if its first bytes were read as part of another packet. queue->size if there
- * is none. */
-uint64_t pt_psb_resync(const struct aux_queue *queue, uint64_t position);
+/**
+ * The PSB from which packets can be read again after a bad one at `position`; or, with `ret_lost`,
+ * where data was lost before that. The PSB may begin a little before `position`, if its first bytes
+ * were read as part of another packet. queue->size if there is none.
+ */
+uint64_t pt_psb_resync(const struct aux_queue *queue, uint64_t position, bool *ret_lost);

@@ -142,6 +142,15 @@ static void a_psb_is_found_across_spans(void **state)
 	}
 }
 
+static uint64_t resync(const struct bench_queue *bench, uint64_t position)
+{
+	bool lost;
+	uint64_t psb = pt_psb_resync(&bench->queue, position, &lost);
+
+	assert_false(lost);
+	return psb;
+}
+
 static void behind_a_bad_packet_a_psb_may_have_begun_before_it(void **state)
 {
 	struct bench_queue bench;
@@ -151,10 +160,35 @@ static void behind_a_bad_packet_a_psb_may_have_begun_before_it(void **state)
 	for (unsigned i = 0; i < PT_PSB_SIZE; i += 2)
 		data[4 + i] = data[100 + i] = 2;
 	make_queue(data, 30, &bench);
-	assert_int_equal(pt_psb_resync(&bench.queue, 0), 4);
-	assert_int_equal(pt_psb_resync(&bench.queue, 4 + PT_PSB_SIZE - 1), 4);
-	assert_int_equal(pt_psb_resync(&bench.queue, 4 + PT_PSB_SIZE), 100);
-	assert_int_equal(pt_psb_resync(&bench.queue, 100 + PT_PSB_SIZE), SIZE);
+	assert_int_equal(resync(&bench, 0), 4);
+	assert_int_equal(resync(&bench, 4 + PT_PSB_SIZE - 1), 4);
+	assert_int_equal(resync(&bench, 4 + PT_PSB_SIZE), 100);
+	assert_int_equal(resync(&bench, 100 + PT_PSB_SIZE), SIZE);
+	bench_queue_free(&bench);
+}
+
+static void behind_a_bad_packet_a_loss_comes_before_a_psb(void **state)
+{
+	struct bench_queue bench = { .room = 0 };
+	uint8_t data[SIZE];
+	bool lost;
+
+	memset(data, 0x82, SIZE);
+	for (unsigned i = 0; i < PT_PSB_SIZE; i += 2)
+		data[100 + i] = 2;
+	bench_queue_add(&bench, data, 30, false);
+	bench_queue_add(&bench, data + 30, 20, true);
+	bench_queue_add(&bench, data + 50, 100, false);
+	bench_queue_add(&bench, data + 150, 10, true);
+	for (uint64_t position = 0; position < 30; position++) {
+		assert_int_equal(pt_psb_resync(&bench.queue, position, &lost), 30);
+		assert_true(lost);
+	}
+	for (uint64_t position = 30; position < 116; position++)
+		assert_int_equal(resync(&bench, position), 100);
+	assert_int_equal(pt_psb_resync(&bench.queue, 116, &lost), 150);
+	assert_true(lost);
+	assert_int_equal(resync(&bench, 150), 160);
 	bench_queue_free(&bench);
 }
 
@@ -168,6 +202,7 @@ int main(void)
 		cmocka_unit_test(a_span_is_found_by_position),
 		cmocka_unit_test(a_psb_is_found_across_spans),
 		cmocka_unit_test(behind_a_bad_packet_a_psb_may_have_begun_before_it),
+		cmocka_unit_test(behind_a_bad_packet_a_loss_comes_before_a_psb),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
