@@ -324,8 +324,7 @@ static bool is_common(struct pt_flow *flow)
 	       flow_knows_block(flow);
 }
 
-/* Up to the window's limit. */
-static __attribute__((noinline)) bool run_to_limit(struct flow_run *run, uint64_t until)
+bool flow_run_fast(struct flow_run *run, uint64_t until)
 {
 	struct pt_flow *flow = run->flow;
 	struct flow_batch *batch = run->batch;
@@ -334,7 +333,7 @@ static __attribute__((noinline)) bool run_to_limit(struct flow_run *run, uint64_
 		.run = run,
 		.flow = flow,
 		.p = flow->cursor.p,
-		.limit = flow->cursor.window.limit,
+		.limit = pt_cursor_limit(&flow->cursor),
 		.item = batch->items + batch->count,
 		.enough = batch->items + flow_enough_items(run),
 		.item_end = batch->items + (batch->room - FLOW_MARGIN),
@@ -358,16 +357,4 @@ static __attribute__((noinline)) bool run_to_limit(struct flow_run *run, uint64_
 	if (fast.block)
 		put_back(&fast);
 	return fast.ended;
-}
-
-bool flow_run_fast(struct flow_run *run, uint64_t until)
-{
-	struct pt_cursor *cursor = &run->flow->cursor;
-	const uint8_t *limit = cursor->window.limit;
-	bool ended;
-
-	cursor->window.limit = pt_cursor_limit(cursor);
-	ended = run_to_limit(run, until);
-	cursor->window.limit = limit;
-	return ended;
 }

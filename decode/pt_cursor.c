@@ -58,12 +58,10 @@ static const uint8_t *find_hidden_ovf(const uint8_t *p, const uint8_t *end)
 	return end - p > (ptrdiff_t)sizeof(ovf) ? end - sizeof(ovf) : p;
 }
 
-const uint8_t *pt_cursor_limit(struct pt_cursor *cursor)
+const uint8_t *pt_cursor_hidden_ovf(struct pt_cursor *cursor)
 {
 	const struct pt_window *window = &cursor->window;
 
-	if (!cursor->cyc_hides_ovf)
-		return window->limit;
 	if (!cursor->hidden || cursor->hidden < cursor->p)
 		cursor->hidden = find_hidden_ovf(cursor->p, window->end);
 	return cursor->hidden < window->limit ? cursor->hidden : window->limit;

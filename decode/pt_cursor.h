@@ -14,9 +14,8 @@ struct pt_cursor {
 	const uint8_t *p; /* the next packet, in the window */
 	enum pt_block_context block;
 	struct pt_last_ip last_ip; /* kept by pt_cursor_ip() */
-	bool cyc_hides_ovf;        /* erratum SKD007 */
-	const uint8_t
-		*hidden; /* with that: none begins before this in the window; NULL not known */
+	bool cyc_hides_ovf;        /* erratum SKD007: */
+	const uint8_t *hidden;     /* none does before this, in the window; NULL not known */
 	struct pt_window window;
 };
 
@@ -48,9 +47,14 @@ int pt_cursor_next(struct pt_cursor *cursor, struct pt_packet *ret);
  */
 void pt_cursor_resync(struct pt_cursor *cursor);
 
-/** Up to where those who read packets of the window without pt_cursor_next() may do so: its limit,
- * or the next CYC that may hide an OVF (erratum SKD007). */
-const uint8_t *pt_cursor_limit(struct pt_cursor *cursor);
+/** The next CYC in the window that may hide an OVF, or its limit; with `cyc_hides_ovf` only. */
+const uint8_t *pt_cursor_hidden_ovf(struct pt_cursor *cursor);
+
+/** Up to where those who read packets of the window without pt_cursor_next() may do so. */
+static inline const uint8_t *pt_cursor_limit(struct pt_cursor *cursor)
+{
+	return cursor->cyc_hides_ovf ? pt_cursor_hidden_ovf(cursor) : cursor->window.limit;
+}
 
 /** The IP of an IP packet that was just read, decompressed by the last IP, which it becomes. */
 static inline uint64_t pt_cursor_ip(struct pt_cursor *cursor, const struct pt_packet *packet)
