@@ -11,6 +11,7 @@ void flow_copy(struct pt_flow *to, const struct pt_flow *from)
 	memcpy(to, from,
 	       offsetof(struct pt_flow, patches.items) +
 		       from->patches.count * sizeof(*from->patches.items));
+	pt_cursor_settle_copy(&to->cursor, &from->cursor);
 }
 
 void flow_mark_set(const struct flow_run *run, struct flow_mark *ret)
@@ -30,7 +31,7 @@ void flow_mark_return(struct flow_run *run, const struct flow_mark *mark,
 	struct flow_learned learned = flow->learned;
 	uint64_t work = flow->patches.work;
 
-	*flow = mark->flow;
+	flow_copy(flow, &mark->flow);
 	flow->learned = learned;
 	memcpy(flow->patches.items, patches->items, sizeof(patches->items));
 	flow->patches.count = patches->count;

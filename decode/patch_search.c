@@ -71,7 +71,7 @@ static struct search *search_new(const struct pt_flow *flow, const struct pt_flo
 	if (!search)
 		return NULL;
 	memset(search, 0, offsetof(struct search, forms));
-	search->start = *start;
+	flow_copy(&search->start, start);
 	search->window = pt_cursor_position(&flow->cursor) + WINDOW_BYTES;
 	return search;
 }
@@ -79,7 +79,7 @@ static struct search *search_new(const struct pt_flow *flow, const struct pt_flo
 /* The trial's flow begins at another's state. */
 static void begin(struct search *search, const struct pt_flow *from)
 {
-	search->flow = *from;
+	flow_copy(&search->flow, from);
 	search->flow.block = NULL;
 	search->flow.trial = FLOW_TRIES_PATCHES;
 	search->flow.where.log = NULL;
@@ -116,10 +116,11 @@ static void add_base(struct search *search)
 	if (search->flow.state != FLOW_RUNNING || search->flow.tnt_count)
 		return;
 	if (search->base_count == BASES) {
-		memmove(search->bases, search->bases + 1, (BASES - 1) * sizeof(*search->bases));
+		for (unsigned i = 0; i + 1 < BASES; i++)
+			flow_copy(&search->bases[i], &search->bases[i + 1]);
 		search->base_count--;
 	}
-	search->bases[search->base_count++] = search->flow;
+	flow_copy(&search->bases[search->base_count++], &search->flow);
 }
 
 /* Come to the disagreement again, and see where addresses are told on the way. */

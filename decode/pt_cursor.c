@@ -22,6 +22,20 @@ void pt_cursor_seek(struct pt_cursor *cursor, uint64_t position)
 		open_window(cursor, position);
 }
 
+void pt_cursor_settle_copy(struct pt_cursor *copy, const struct pt_cursor *from)
+{
+	const struct pt_window *window = &from->window;
+	uint8_t *stitch = copy->window.stitch;
+
+	if (window->data != window->stitch)
+		return;
+	copy->p = stitch + (from->p - window->stitch);
+	copy->hidden = NULL;
+	copy->window.data = stitch;
+	copy->window.limit = stitch + (window->limit - window->stitch);
+	copy->window.end = stitch + (window->end - window->stitch);
+}
+
 /* Erratum SKD007: on these models, as libipt lists them, an OVF may take the place of all but the
  * first byte of a CYC. It then looks like a CYC of two bytes and one more, which no CPU sends there
  * unless its counter is full. */

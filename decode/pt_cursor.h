@@ -29,6 +29,10 @@ static inline uint64_t pt_cursor_position(const struct pt_cursor *cursor)
 	return cursor->window.position + (uint64_t)(cursor->p - cursor->window.data);
 }
 
+/** The bytes of a cursor were copied: what points into its window, if that is stitched, points into
+ * the copy's own. */
+void pt_cursor_settle_copy(struct pt_cursor *copy, const struct pt_cursor *from);
+
 /** Go to another position. */
 void pt_cursor_seek(struct pt_cursor *cursor, uint64_t position);
 

@@ -146,6 +146,26 @@ static void cuts_and_segments_change_nothing(void **state)
 }
 
 /* A host TSC is known once the host has shown it: a start in a guest is right but for its time. */
+/* Who tries what might have been patched goes back and forth over many ends of spans. */
+static void cuts_change_nothing_where_code_was_patched(void **state)
+{
+	for (uint64_t seed = 1; seed <= SEEDS / 2; seed++) {
+		struct sim_options options = sim_options_any(seed);
+		struct bench_list whole, cut;
+		struct bench bench;
+
+		options.labels = true;
+		options.label_start = 20;
+		set_up(&bench, &options);
+		decode_cut(&bench, 0, 1, 1 << 20, &whole);
+		decode_cut(&bench, 0, (unsigned)(bench.vm.pt.out.size / 24), 1 << 20, &cut);
+		assert_same_lists(&bench, &whole, &cut);
+		bench_list_free(&whole);
+		bench_list_free(&cut);
+		tear_down(&bench);
+	}
+}
+
 static void a_later_start_yields_a_suffix(void **state)
 {
 	for (uint64_t seed = 1; seed <= SEEDS / 2; seed++) {
@@ -462,6 +482,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_flow_is_the_truth),
 		cmocka_unit_test(cuts_and_segments_change_nothing),
+		cmocka_unit_test(cuts_change_nothing_where_code_was_patched),
 		cmocka_unit_test(a_later_start_yields_a_suffix),
 		cmocka_unit_test(a_start_anywhere_is_in_sync_at_the_next_psb),
 		cmocka_unit_test(the_form_of_packets_does_not_matter),
