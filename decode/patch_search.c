@@ -471,7 +471,7 @@ static bool search_for(struct search *search, struct pt_flow *flow, struct patch
 
 void patch_candidates_clear(struct patch_candidates *candidates)
 {
-	candidates->count = candidates->asked = 0;
+	candidates->count = candidates->asked = candidates->asked_in = 0;
 }
 
 void patch_candidates_free(struct patch_candidates *candidates)
@@ -490,17 +490,28 @@ static struct patch_place *place_at(struct patch_candidates *candidates, uint64_
 		       : NULL;
 }
 
-/* Not about one place again and again: others may have other reasons. */
-static bool may_ask(struct patch_candidates *candidates, uint64_t ip)
+static uint32_t segment_of(const struct pt_flow *flow)
 {
+	return flow->where.log ? flow->where.log->segment : 0;
+}
+
+/* Not about one place or time again and again: others may have other reasons, and while a kernel
+ * changes its code nothing explains what runs. */
+static bool may_ask(struct patch_candidates *candidates, const struct pt_flow *flow)
+{
+	uint32_t segment = segment_of(flow);
 	struct patch_place *place;
 
-	if (candidates->asked == PATCH_ASKED_MAX)
+	if (candidates->segment != segment)
+		candidates->asked_in = 0;
+	candidates->segment = segment;
+	if (candidates->asked == PATCH_ASKED_MAX || candidates->asked_in == PATCH_ASKED_SEGMENT)
 		return false;
-	place = place_at(candidates, ip);
+	place = place_at(candidates, flow->gap_block->ip);
 	if (!place || place->asked == PATCH_ASKED)
 		return false;
 	place->asked++;
+	candidates->asked_in++;
 	candidates->asked++;
 	return true;
 }
@@ -523,7 +534,7 @@ static void note_candidates(struct search *search, const struct pt_flow *flow,
 		candidate->patch.from = 0;
 		candidate->unlikely = attempt->traits.unlikely;
 		candidate->is_known = attempt->traits.is_known;
-		candidate->segment = flow->where.log ? flow->where.log->segment : 0;
+		candidate->segment = segment_of(flow);
 	}
 }
 
@@ -537,7 +548,7 @@ static bool is_in_kernel(const struct pt_flow *flow)
 static bool may_search(const struct pt_flow *flow)
 {
 	return flow->patches.work && flow->patches.count < FLOW_PATCHES && is_in_kernel(flow) &&
-	       (!flow->where.candidates || may_ask(flow->where.candidates, flow->gap_block->ip));
+	       (!flow->where.candidates || may_ask(flow->where.candidates, flow));
 }
 
 bool patch_search(struct flow_run *run, struct flow_mark *mark)

@@ -6,8 +6,9 @@
 #include "decode/patch_attempts.h"
 
 enum {
-	PATCH_ASKED = 3,      /* times that disagreements of one block are searched, at most, */
-	PATCH_ASKED_MAX = 12, /* and those of all together, until candidates are cleared */
+	PATCH_ASKED = 3,         /* times that disagreements of one block are searched, at most, */
+	PATCH_ASKED_SEGMENT = 2, /* those of one segment, */
+	PATCH_ASKED_MAX = 12,    /* and those of all together, until candidates are cleared */
 	PATCH_CANDIDATES = PATCH_ASKED_MAX * PATCH_ATTEMPTS,
 };
 
@@ -21,6 +22,8 @@ struct patch_candidates {
 		bool is_known;
 	} items[PATCH_CANDIDATES];
 	unsigned count, asked;
+	uint32_t segment;  /* that was asked last, */
+	unsigned asked_in; /* so often */
 	struct {
 		struct patch_place {
 			uint64_t ip; /* of the block that disagreed */

@@ -174,6 +174,34 @@ static void segments_that_do_not_come_by_a_patch_need_not_be_gone_through(void *
 	assert_true(left_out_then > 2 * left_out);
 }
 
+/* While a kernel changes its code nothing explains what runs: others are asked, too. */
+static void one_segment_is_not_asked_again_and_again(void **state)
+{
+	unsigned most = 0;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct fixture *f = make(seed);
+		struct sample_segment *items = f->run.segments.items;
+		size_t count = f->run.segments.count;
+
+		f->run.segments.count = 1;
+		for (size_t i = 0; i < count; i++) {
+			items[0] = items[i];
+			patch_candidates_clear(&f->candidates);
+			sample_run_pass(&f->run,
+					&(struct sample_pass){ .patches = &f->patches,
+							       .candidates = &f->candidates,
+							       .most = SIZE_MAX },
+					&f->all);
+			assert_true(f->candidates.asked <= PATCH_ASKED_SEGMENT);
+			if (mismatch_log_against(&f->all) > most)
+				most = (unsigned)mismatch_log_against(&f->all);
+		}
+		finish(f);
+	}
+	assert_true(most > PATCH_ASKED_SEGMENT);
+}
+
 /* So many events are no use to anybody. */
 static void a_run_ends_when_there_are_too_many_events(void **state)
 {
@@ -240,6 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(segments_that_do_not_come_by_a_patch_need_not_be_gone_through),
+		cmocka_unit_test(one_segment_is_not_asked_again_and_again),
 		cmocka_unit_test(a_run_ends_when_there_are_too_many_events),
 		cmocka_unit_test(code_disagrees_where_it_has_changed),
 		cmocka_unit_test(a_call_to_nowhere_disagrees),
