@@ -40,10 +40,12 @@ static void count(struct patch_hypotheses *list, const struct patch_candidate *c
 					      .number = list->count,
 					      .times = 1 };
 
-	if (known)
-		known->times++;
-	else
+	if (!known) {
 		(void)vec_push(list, new);
+		return;
+	}
+	if (!known->times++)
+		known->candidate.segment = candidate->segment;
 }
 
 void patch_hypotheses_gather(struct patch_hypotheses *list,

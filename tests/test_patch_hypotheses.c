@@ -79,6 +79,21 @@ static void each_round_counts_anew(void **state)
 	assert_int_equal(at(f, 2)->times, 1);
 }
 
+/* What was at odds in an earlier round may be explained in this one. */
+static void each_is_tried_where_its_round_found_it(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < 2; i++) {
+			find(f, 1, 0, false);
+			f->candidates.items[i].segment = 4 * round + i;
+		}
+		gather(f);
+		assert_int_equal(at(f, 1)->candidate.segment, 4 * round);
+	}
+}
+
 static void any_number_of_them_is_kept(void **state)
 {
 	enum { ROUNDS = 8 };
@@ -126,6 +141,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(it_is_counted_how_often_each_was_found, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(each_round_counts_anew, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(each_is_tried_where_its_round_found_it, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(any_number_of_them_is_kept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_likeliest_are_first_then_those_found_first,
 						set_up, tear_down),
