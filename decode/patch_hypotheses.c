@@ -51,8 +51,10 @@ static void count(struct patch_hypotheses *list, const struct patch_candidate *c
 void patch_hypotheses_gather(struct patch_hypotheses *list,
 			     const struct patch_candidates *candidates)
 {
-	for (size_t i = 0; i < list->count; i++)
-		list->items[i].times = 0;
+	for (size_t i = 0; i < list->count; i++) {
+		list->items[i].times = list->items[i].own = 0;
+		list->items[i].gain = 0;
+	}
 	for (unsigned i = 0; i < candidates->count; i++)
 		count(list, &candidates->items[i]);
 	sort_vec(list, compare);

@@ -7,7 +7,8 @@
 struct patch_hypothesis {
 	struct patch_candidate candidate;
 	size_t number;                   /* in the order in which they were thought of */
-	unsigned times;                  /* that it was found in this round */
+	unsigned times;                  /* that it was found in this round, */
+	unsigned own;                    /* and places that it explains in the segment where */
 	struct mismatch_verdict verdict; /* when it was last tried in all segments */
 	int64_t gain; /* places that it explains, less those against it; 0: it is not good enough */
 	unsigned tried;   /* in vain when there were so many lessons, and one */

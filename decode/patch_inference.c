@@ -36,6 +36,7 @@ struct work {
 	bool is_last_new; /* the last of `known` was learned since they were checked */
 	bool is_begun;    /* `without` is of the patches that are known */
 	struct mismatch_log without, with, other;
+	struct mismatch_log best;    /* with the best hypothesis of the round so far */
 	struct mismatch_log unclear; /* what several patches explain */
 	uint64_t bytes;              /* of the sample, before some was left out */
 };
@@ -173,14 +174,14 @@ static bool weigh(struct work *work, struct patch_hypothesis *hypothesis)
 	const struct patch_candidate *candidate = &hypothesis->candidate;
 	struct mismatch_verdict verdict;
 
-	/* Most explain nothing, not even where they were found, or hardly anything: that shows
-	 * where they should. */
-	run_with(work, candidate, SAMPLE_ONE, &work->without);
-	if (!judge(work).gone)
+	hypothesis->tried = work->lessons + 1;
+	/* many explain a place by chance, and no more: that shows where they should */
+	run_with(work, candidate, SAMPLE_NEAR, &work->without);
+	verdict = judge(work);
+	if (verdict.gone < least_gain(candidate) && verdict.gone <= hypothesis->own)
 		return false;
 	run_with(work, candidate, SAMPLE_ODDS, &work->with);
-	verdict = judge(work);
-	if (verdict.gone < least_gain(candidate))
+	if (judge(work).gone < least_gain(candidate))
 		return false;
 	run_with(work, candidate, SAMPLE_OTHERS, &work->with);
 	verdict = judge(work);
@@ -205,30 +206,69 @@ static void give_up(struct work *work, const struct patch_hypothesis *best)
 	mismatch_log_add_gone(&work->without, &work->with, &work->unclear);
 }
 
-/* The best hypothesis, if there is one and no rival is as good; NULL otherwise. */
-static struct patch_hypothesis *choose(struct work *work)
+/* Try the first hypotheses where they were found: most explain nothing, not even there. */
+static void try_own(struct work *work)
 {
-	struct patch_hypothesis *best = NULL;
 	unsigned tried = 0;
-	bool is_tied = false;
 
 	for (size_t i = 0; i < work->hypotheses.count && tried < TRIED && work->run.insns; i++) {
 		struct patch_hypothesis *hypothesis = &work->hypotheses.items[i];
-		int order;
 
-		hypothesis->gain = 0;
 		if (hypothesis->is_hopeless || !hypothesis->times ||
 		    hypothesis->tried > work->lessons)
 			continue;
 		tried++;
-		if (!weigh(work, hypothesis)) {
+		run_with(work, &hypothesis->candidate, SAMPLE_ONE, &work->without);
+		hypothesis->own = judge(work).gone;
+		if (!hypothesis->own)
 			hypothesis->tried = work->lessons + 1;
+	}
+}
+
+/* Of the hypotheses that are left the one that explains most where it was found; NULL: none is. */
+static struct patch_hypothesis *most_promising(struct work *work)
+{
+	struct patch_hypothesis *best = NULL;
+
+	for (size_t i = 0; i < work->hypotheses.count && work->run.insns; i++) {
+		struct patch_hypothesis *hypothesis = &work->hypotheses.items[i];
+
+		if (hypothesis->own > (best ? best->own : 0))
+			best = hypothesis;
+	}
+	return best;
+}
+
+/* Whether the best hypothesis so far explains more where another was found, and all that this does:
+ * then this one can wait until that is known. A try of all segments takes long. */
+static bool can_wait(struct work *work, const struct patch_hypothesis *hypothesis)
+{
+	struct mismatch_verdict verdict = { 0 };
+
+	run_with(work, &hypothesis->candidate, SAMPLE_ONE, &work->best);
+	return !mismatch_log_compare(&work->with, &work->best, &work->unclear, &verdict) &&
+	       verdict.gone && !verdict.against && !verdict.odd && !verdict.since &&
+	       verdict.until == UINT64_MAX;
+}
+
+/* The best hypothesis, if there is one and no rival is as good; NULL otherwise. */
+static struct patch_hypothesis *choose(struct work *work)
+{
+	struct patch_hypothesis *best = NULL, *hypothesis;
+	bool is_tied = false;
+
+	try_own(work);
+	for (; (hypothesis = most_promising(work)); hypothesis->own = 0) {
+		int order;
+
+		if ((best && can_wait(work, hypothesis)) || !weigh(work, hypothesis))
 			continue;
-		}
 		order = best ? patch_hypothesis_compare(hypothesis, best) : -1;
 		is_tied = !order || (is_tied && order > 0);
-		if (order <= 0)
-			best = hypothesis;
+		if (order > 0)
+			continue;
+		best = hypothesis;
+		swap(&work->best, &work->with);
 	}
 	work->lessons += best != NULL;
 	if (is_tied)
@@ -353,6 +393,7 @@ static void work_free(struct work *work)
 	mismatch_log_free(&work->without);
 	mismatch_log_free(&work->with);
 	mismatch_log_free(&work->other);
+	mismatch_log_free(&work->best);
 	mismatch_log_free(&work->unclear);
 	patch_candidates_free(&work->candidates);
 	patch_hypotheses_free(&work->hypotheses);

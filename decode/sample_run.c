@@ -5,6 +5,8 @@
 
 #include "decode/base/error.h"
 
+enum { NEAR = 4 }; /* segments on either side */
+
 int sample_run_init(struct patch_inference *inference, uint64_t bytes, uint64_t insns,
 		    struct sample_run *ret)
 {
@@ -87,19 +89,6 @@ static void run_segment(struct sample_run *run, const struct sample_pass *pass, 
 	run->insns -= flow->insns < run->insns ? flow->insns : run->insns;
 }
 
-/* Of segments that come by the pass's patch. */
-static bool is_chosen(const struct sample_pass *pass, size_t index)
-{
-	bool is_odd = pass->odds && mismatch_log_is_at_odds(pass->odds, (uint32_t)index);
-
-	switch (pass->which) {
-	case SAMPLE_ONE: return index == pass->segment;
-	case SAMPLE_ODDS: return index != pass->segment && is_odd;
-	case SAMPLE_OTHERS: return index != pass->segment && !is_odd;
-	default: return true;
-	}
-}
-
 /* Whether a segment may come by what a patch changes while it does. */
 static bool is_met(const struct sample_run *run, const struct flow_patch *patch, size_t index)
 {
@@ -109,20 +98,64 @@ static bool is_met(const struct sample_run *run, const struct flow_patch *patch,
 	       met_sites_have(&run->sites[index], &patch->change);
 }
 
+static bool is_odd(const struct sample_pass *pass, size_t index)
+{
+	return pass->odds && mismatch_log_is_at_odds(pass->odds, (uint32_t)index);
+}
+
+/* Behind the segment, by steps of 1 or -1, the last of a few that come by the pass's patch and are
+ * at odds. */
+static size_t last_near(const struct sample_run *run, const struct sample_pass *pass, size_t step)
+{
+	size_t last = pass->segment;
+	unsigned found = 0;
+
+	for (size_t i = last + step; i < run->segments.count && found < NEAR; i += step) {
+		if (!is_odd(pass, i) || !is_met(run, pass->patch, i))
+			continue;
+		last = i;
+		found++;
+	}
+	return last;
+}
+
+/* From the first to the last segment of SAMPLE_NEAR. */
+struct near {
+	size_t first, last;
+};
+
+/* Of segments that come by the pass's patch. */
+static bool is_chosen(const struct sample_pass *pass, const struct near *near, size_t index)
+{
+	bool is_near = index >= near->first && index <= near->last;
+
+	switch (pass->which) {
+	case SAMPLE_ONE: return index == pass->segment;
+	case SAMPLE_NEAR: return is_odd(pass, index) && is_near;
+	case SAMPLE_ODDS: return is_odd(pass, index) && !is_near;
+	case SAMPLE_OTHERS: return !is_odd(pass, index);
+	default: return true;
+	}
+}
+
 static bool is_gone_through(const struct sample_run *run, const struct sample_pass *pass,
-			    size_t index)
+			    const struct near *near, size_t index)
 {
 	if (!pass->base)
 		return true;
 	if (pass->candidates && pass->candidates->asked < PATCH_ASKED_MAX &&
 	    mismatch_log_is_at_odds(pass->base, (uint32_t)index))
 		return true;
-	return pass->patch && is_met(run, pass->patch, index) && is_chosen(pass, index);
+	return pass->patch && is_met(run, pass->patch, index) && is_chosen(pass, near, index);
 }
 
 void sample_run_pass(struct sample_run *run, const struct sample_pass *pass,
 		     struct mismatch_log *ret)
 {
+	struct near near = { 0 };
+
+	if (pass->which == SAMPLE_NEAR || pass->which == SAMPLE_ODDS)
+		near = (struct near){ last_near(run, pass, -(size_t)1), last_near(run, pass, 1) };
 	run->is_settled = false;
 	/* what was tried before is not in the way of links */
 	code_forget_patched(&run->code);
@@ -135,7 +168,7 @@ void sample_run_pass(struct sample_run *run, const struct sample_pass *pass,
 		mismatch_log_add(ret, (struct mismatch){ .kind = MISMATCH_FOUND,
 							 .position = segment->from,
 							 .time = segment->clock.now });
-		if (is_gone_through(run, pass, i))
+		if (is_gone_through(run, pass, &near, i))
 			run_segment(run, pass, i, ret);
 		else
 			mismatch_log_add_from(ret, pass->base);

@@ -26,8 +26,9 @@ struct sample_run {
 enum sample_which {
 	SAMPLE_ALL,
 	SAMPLE_ONE,    /* `segment` */
-	SAMPLE_ODDS,   /* the other ones that the flow was lost in, by `odds` */
-	SAMPLE_OTHERS, /* those that are left */
+	SAMPLE_NEAR,   /* it, and a few of those next to it that the flow was lost in, too */
+	SAMPLE_ODDS,   /* the other ones that it was lost in, by `odds` */
+	SAMPLE_OTHERS, /* those that it was not lost in */
 };
 
 struct sample_pass {
