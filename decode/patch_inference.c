@@ -316,16 +316,21 @@ static struct mismatch_verdict try_last(struct work *work, struct patch_hypothes
 {
 	struct flow_patches *known = &work->known;
 	struct flow_patch *patch = &known->items[known->count - 1];
-	const struct flow_patch anytime = always(patch);
+	const struct flow_patch before = *patch, anytime = always(patch);
 	struct mismatch_verdict verdict;
 
 	known->count--;
 	run_without(work, patch, NULL, false);
+	swap(&work->best, &work->other); /* the run with it, at the time that it had */
 	verdict = try_all(work, &hypothesis->candidate);
 	known->items[known->count++] = hypothesis->candidate.patch;
 	if (!verdict.gone) /* the run with it may have ended early, and tell of few segments */
 		return verdict;
 	set_times(work, &verdict, patch);
+	if (patch->since == before.since && patch->until == before.until) {
+		swap(&work->without, &work->best);
+		return verdict;
+	}
 	swap(&work->without, &work->with);
 	if (patch->since || patch->until != UINT64_MAX)
 		run_without(work, &anytime, NULL, true);
