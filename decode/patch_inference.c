@@ -251,6 +251,16 @@ static bool can_wait(struct work *work, const struct patch_hypothesis *hypothesi
 	       verdict.until == UINT64_MAX;
 }
 
+/* Whether a hypothesis that explains as many places as the best so far explains others: it is no
+ * rival, and will be the best once that is known. */
+static bool is_about_others(struct work *work, const struct patch_hypothesis *hypothesis)
+{
+	struct mismatch_verdict verdict = { 0 };
+
+	return !mismatch_log_compare(&work->best, &work->with, &work->unclear, &verdict) &&
+	       2 * verdict.gone > hypothesis->gain;
+}
+
 /* The best hypothesis, if there is one and no rival is as good; NULL otherwise. */
 static struct patch_hypothesis *choose(struct work *work)
 {
@@ -264,6 +274,10 @@ static struct patch_hypothesis *choose(struct work *work)
 		if ((best && can_wait(work, hypothesis)) || !weigh(work, hypothesis))
 			continue;
 		order = best ? patch_hypothesis_compare(hypothesis, best) : -1;
+		if (!order && is_about_others(work, hypothesis)) {
+			hypothesis->gain = 0;
+			continue;
+		}
 		is_tied = !order || (is_tied && order > 0);
 		if (order > 0)
 			continue;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "decode/machine_parts.h"
+#include "decode/trace_sample.h"
 #include "tests/flow_bench.h"
 
 /* Patches inferred from traces of simulated kernels, of which every label is known. */
@@ -138,6 +139,7 @@ enum {
 	FUNCTIONS = 3,
 	SILENT = 2, /* the last one */
 	SPACE = 80, /* bytes of trace between visits */
+	PAIR = 2,   /* functions of one of two keys */
 };
 
 static const uint64_t base = 0xffffffff81000000;
@@ -208,6 +210,32 @@ static void load_kernel_of_key(struct machine *machine)
 	assert_int_equal(symbols_finish(&machine->symbols, true), 0);
 }
 
+/* Two such kernels beside each other: the labels of the two keys are met equally often. */
+static void load_kernel_of_two_keys(struct machine *machine)
+{
+	struct label_table *labels = &machine->labels;
+	uint8_t image[SIZE];
+
+	memset(image, 0xcc, SIZE);
+	*labels = (struct label_table){ .from = base, .to = base + SIZE, .count = 2 * PAIR };
+	labels->items = calloc(2 * PAIR, sizeof(*labels->items));
+	assert_non_null(labels->items);
+	for (unsigned i = 0; i < 2 * PAIR; i++) {
+		uint64_t function = base + i * FUNCTION;
+
+		memcpy(image + i * FUNCTION, "\x31\xc0\x0f\x1f\x44\0\0\xff\xe1", 9);
+		memcpy(image + i * FUNCTION + HOOK, "\x75\0\xeb\xc3", 4);
+		labels->items[i] = (struct label_entry){ .site = function + 2,
+							 .target = function + HOOK,
+							 .key = base + i / PAIR,
+							 .next = i ^ 1,
+							 .size = 5 };
+		assert_true(bench_add_function(machine, function));
+	}
+	assert_true(bench_add_code(machine, base, image, SIZE));
+	assert_int_equal(symbols_finish(&machine->symbols, true), 0);
+}
+
 static void put_begin(struct pt_bytes *trace, unsigned function)
 {
 	pt_put_psb(trace);
@@ -230,12 +258,12 @@ static void put_visit(struct pt_bytes *trace, unsigned function, bool is_on, uns
 }
 
 /* The same of a label without a tracepoint. */
-static void put_visit_of_key(struct pt_bytes *trace, unsigned function, unsigned next)
+static void put_visit_of_key(struct pt_bytes *trace, bool is_silent, unsigned next)
 {
 	const struct pt_packet tnt = { .kind = PT_TNT, .count = 1 };
 	static const uint8_t space[SPACE];
 
-	if (function != SILENT)
+	if (!is_silent)
 		pt_put(trace, &tnt);
 	pt_put_ip(trace, PT_TIP, base + next * FUNCTION, PT_IP_AUTO);
 	pt_put_bytes(trace, space, sizeof(space));
@@ -248,6 +276,17 @@ struct bench {
 	struct bench_queue queue;
 	struct patch_inference inference;
 };
+
+static void begin_inference(struct bench *bench)
+{
+	pt_put_ip(&bench->trace, PT_TIP_PGD, 0, 0);
+	bench_queue_add(&bench->queue, bench->trace.data, bench->trace.size, false);
+	patch_inference_init(&bench->inference, &bench->config, &bench->machines,
+			     &(struct pt_offsets){ 0 });
+	assert_int_equal(trace_sources_add(&bench->inference.sources, &bench->queue.queue,
+					   &(struct flow_code){ .pid = 0 }),
+			 0);
+}
 
 /* First two functions run with their tracepoints on, each so often twice in a row: the flow that is
  * lost in the one visit is found again in the next. Then the silent one, in a segment of its own.
@@ -262,21 +301,15 @@ static void begin_with(struct bench *bench, unsigned times, bool has_key)
 		load_kernel(bench->machines.host);
 	put_begin(&bench->trace, 0);
 	for (unsigned i = 0; i < 4 * times && has_key; i++)
-		put_visit_of_key(&bench->trace, i / 2 % 2, (i + 1) / 2 % 2);
+		put_visit_of_key(&bench->trace, false, (i + 1) / 2 % 2);
 	for (unsigned i = 0; i < 4 * times && !has_key; i++)
 		put_visit(&bench->trace, i / 2 % 2, true, (i + 1) / 2 % 2);
 	put_begin(&bench->trace, SILENT);
 	if (has_key)
-		put_visit_of_key(&bench->trace, SILENT, SILENT);
+		put_visit_of_key(&bench->trace, true, SILENT);
 	else
 		put_visit(&bench->trace, SILENT, true, SILENT);
-	pt_put_ip(&bench->trace, PT_TIP_PGD, 0, 0);
-	bench_queue_add(&bench->queue, bench->trace.data, bench->trace.size, false);
-	patch_inference_init(&bench->inference, &bench->config, &bench->machines,
-			     &(struct pt_offsets){ 0 });
-	assert_int_equal(trace_sources_add(&bench->inference.sources, &bench->queue.queue,
-					   &(struct flow_code){ .pid = 0 }),
-			 0);
+	begin_inference(bench);
 }
 
 static void begin(struct bench *bench, unsigned times)
@@ -373,6 +406,29 @@ static void labels_of_a_key_are_learned_as_one(void **state)
 	end(&bench);
 }
 
+/* What explains as much is no rival if it explains other places. Each key has its segment. */
+static void keys_that_are_met_equally_often_are_both_learned(void **state)
+{
+	const struct flow_patches *patches;
+	struct bench bench = { .config = { .noretcomp = true } };
+
+	assert_true(bench_machines_new(&bench.machines));
+	load_kernel_of_two_keys(bench.machines.host);
+	for (unsigned first = 0; first < 2 * PAIR; first += PAIR) {
+		put_begin(&bench.trace, first);
+		for (unsigned i = 0; i < SAMPLE_BYTES / SPACE; i++)
+			put_visit_of_key(&bench.trace, false, first + (i + 1) / 2 % 2);
+	}
+	pt_put_psb(&bench.trace);
+	pt_put_value(&bench.trace, PT_PSBEND, 0);
+	begin_inference(&bench);
+	patches = patch_inference_get(&bench.inference);
+	assert_int_equal(patches->count, 2);
+	assert_non_null(patches->items[0].change.key.table);
+	assert_non_null(patches->items[1].change.key.table);
+	end(&bench);
+}
+
 /* Nothing disagrees anywhere. */
 static void without_disagreement_code_is_as_copied(void **state)
 {
@@ -394,6 +450,7 @@ int main(void)
 		cmocka_unit_test(what_is_switched_on_together_is_learned_as_one),
 		cmocka_unit_test(what_never_disagrees_is_told_as_others_learned),
 		cmocka_unit_test(labels_of_a_key_are_learned_as_one),
+		cmocka_unit_test(keys_that_are_met_equally_often_are_both_learned),
 		cmocka_unit_test(without_disagreement_code_is_as_copied),
 	};
 
