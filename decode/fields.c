@@ -89,11 +89,11 @@ static uint32_t field_find(const char *word, size_t length)
 static bool is_of_perf(const char *word)
 {
 	static const char *const fields[] = {
-		"srcline",        "srccode", "brstacksym", "brstackoff",     "brstackinsn",
-		"brstackinsnlen", "iregs",   "uregs",      "bpf-output",     "phys_addr",
-		"metric",         "misc",    "tod",        "data_page_size", "code_page_size",
-		"ins_lat",        "weight",  "cgroup",     "retire_lat",     "dsoff",
-		"brcntr",
+		"srcline",        "srccode",  "brstacksym", "brstackoff",     "brstackinsn",
+		"brstackinsnlen", "iregs",    "uregs",      "bpf-output",     "phys_addr",
+		"metric",         "misc",     "tod",        "data_page_size", "code_page_size",
+		"ins_lat",        "weight",   "cgroup",     "retire_lat",     "dsoff",
+		"brcntr",         "data_src",
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)

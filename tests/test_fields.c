@@ -84,6 +84,7 @@ static void words_that_are_no_field_are_refused(void **state)
 	refuse("COMM", "-F: no field is called 'COMM'" FIELDS);
 	refuse("comm tid", "-F: no field is called 'comm tid'" FIELDS);
 	refuse("sy", "-F: no field is called 'sy', did you mean 'sym'?");
+	refuse("data_src", "-F: perf's field 'data_src' is not here" FIELDS);
 	refuse("+srcline", "-F: perf's field 'srcline' is not here" FIELDS);
 	refuse("-", "-F: no field is called ''" FIELDS);
 	refuse("++ip", "-F: no field is called '+ip', did you mean 'ip'?");
