@@ -1,10 +1,19 @@
 /* What the options of `ptvm script` name: a recording, or a raw trace and files of code. */
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "decode/perf_file.h"
 #include "decode/script.h"
+
+/* What only a recording has beside the trace. */
+static bool asks_for_records(const struct script_args *args)
+{
+	return args->no_itrace || args->show_switch || args->show_task || args->show_mmap ||
+	       args->show_lost || args->show_namespace || args->show_cgroup || args->show_bpf ||
+	       args->show_text_poke;
+}
 
 int script_check_input(const struct script_args *args, struct ptvm_error *error)
 {
@@ -21,6 +30,9 @@ int script_check_input(const struct script_args *args, struct ptvm_error *error)
 			      machine->guest_mount || machine->guest_vmlinux))
 		wrong = "-i, -k, --kallsyms, --symfs and --guest... are for a recording: with "
 			"--pt, code comes from --elf and --raw";
+	else if (args->pt && asks_for_records(args))
+		wrong = "--no-itrace and --show-...-events are for a recording: with --pt, there "
+			"is nothing but the trace";
 	else if (args->mtc_freq > MTC_FREQ_MAX)
 		wrong = "--mtc-freq takes 0 to 15, as in IA32_RTIT_CTL";
 	else if (args->nom_freq > RATIO_MAX)

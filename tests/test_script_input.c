@@ -67,6 +67,25 @@ static void options_of_the_other_kind_of_trace_are_refused(void **state)
 	}
 }
 
+static void what_only_records_have_is_refused_for_a_raw_trace(void **state)
+{
+	struct script_fixture *f = *state;
+	struct script_args *args = &f->script.args;
+	bool *const flags[] = { &args->no_itrace,   &args->show_switch, &args->show_task,
+				&args->show_mmap,   &args->show_lost,   &args->show_namespace,
+				&args->show_cgroup, &args->show_bpf,    &args->show_text_poke };
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		script_fixture_raw(f);
+		*flags[i] = true;
+		assert_wrong(f, "--no-itrace and --show-...-events are for a recording: with --pt, "
+				"there is nothing but the trace");
+		*flags[i] = true;
+		assert_int_equal(script_check_input(args, &f->error), 0);
+		script_fixture_close(f);
+	}
+}
+
 static void numbers_of_a_raw_trace_fit_their_registers(void **state)
 {
 	struct script_fixture *f = *state;
@@ -334,6 +353,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(options_of_the_other_kind_of_trace_are_refused),
+		TEST(what_only_records_have_is_refused_for_a_raw_trace),
 		TEST(numbers_of_a_raw_trace_fit_their_registers),
 		TEST(a_raw_trace_is_what_its_options_say),
 		TEST(a_raw_trace_has_all_kinds_of_packets_until_it_says_otherwise),
