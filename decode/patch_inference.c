@@ -175,7 +175,6 @@ static bool weigh(struct work *work, struct patch_hypothesis *hypothesis)
 	const struct patch_candidate *candidate = &hypothesis->candidate;
 	struct mismatch_verdict verdict;
 
-	hypothesis->tried = work->lessons + 1;
 	/* many explain a place by chance, and no more: that shows where they should */
 	run_with(work, candidate, SAMPLE_NEAR, &work->without);
 	verdict = judge(work);
@@ -207,7 +206,8 @@ static void give_up(struct work *work, const struct patch_hypothesis *best)
 	mismatch_log_add_gone(&work->without, &work->with, &work->unclear);
 }
 
-/* Try the first hypotheses where they were found: most explain nothing, not even there. */
+/* Try the first hypotheses where they were found: most explain nothing, not even there. If none of
+ * them is good, that was in vain until more is known. */
 static void try_own(struct work *work)
 {
 	unsigned tried = 0;
@@ -219,10 +219,9 @@ static void try_own(struct work *work)
 		    hypothesis->tried > work->lessons)
 			continue;
 		tried++;
+		hypothesis->tried = work->lessons + 1;
 		run_with(work, &hypothesis->candidate, SAMPLE_ONE, &work->without);
 		hypothesis->own = judge(work).gone;
-		if (!hypothesis->own)
-			hypothesis->tried = work->lessons + 1;
 	}
 }
 

@@ -145,7 +145,6 @@ static void cuts_and_segments_change_nothing(void **state)
 	}
 }
 
-/* A host TSC is known once the host has shown it: a start in a guest is right but for its time. */
 /* Who tries what might have been patched goes back and forth over many ends of spans. */
 static void cuts_change_nothing_where_code_was_patched(void **state)
 {
@@ -166,6 +165,7 @@ static void cuts_change_nothing_where_code_was_patched(void **state)
 	}
 }
 
+/* A host TSC is known once the host has shown it: a start in a guest is right but for its time. */
 static void a_later_start_yields_a_suffix(void **state)
 {
 	for (uint64_t seed = 1; seed <= SEEDS / 2; seed++) {
