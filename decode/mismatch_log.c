@@ -8,7 +8,7 @@
 #include "decode/base/vec.h"
 
 enum {
-	NEAR = 64, /* bytes of trace: a reason may show a bit earlier or later */
+	NEAR = 16, /* bytes of trace: a reason may show a bit earlier or later */
 	AT_ODDS = 1 << MISMATCH_LOST | 1 << MISMATCH_ODD, /* kinds of events */
 	ANY = AT_ODDS | 1 << MISMATCH_FOUND,
 	ASIDE = 3,     /* a patch was not in force outside of its time if so many places speak

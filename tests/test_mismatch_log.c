@@ -102,9 +102,9 @@ static void one_place_counts_once(void **state)
 
 	for (unsigned i = 0; i < 5; i++) {
 		mismatch_log_add(&logs.without, (struct mismatch){ .kind = MISMATCH_LOST,
-								   .position = 5000 + i * 20 });
+								   .position = 5000 + i * 5 });
 		mismatch_log_add(&logs.with, (struct mismatch){ .kind = MISMATCH_ODD,
-								.position = 9000 + i * 20,
+								.position = 9000 + i * 5,
 								.to = i });
 	}
 	logs.without.items[4].kind = MISMATCH_FOUND; /* it is lost only up to here */
