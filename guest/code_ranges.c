@@ -70,12 +70,8 @@ static int add_symbols(const struct symbols *symbols, struct code_ranges *ranges
 	return r;
 }
 
-/* The table of jump labels tells for sure which of the code may change. */
-static int add_labels(const struct symbols *symbols, struct code_ranges *ranges)
+int code_ranges_add_labels(struct code_ranges *ranges, uint64_t start, uint64_t end)
 {
-	uint64_t start = symbols_address(symbols, "__start___jump_table");
-	uint64_t end = symbols_address(symbols, "__stop___jump_table");
-
 	if (start < ranges->kernel_start || end <= start || end - start > LABELS_MAX)
 		return 0;
 	return code_ranges_add(ranges, start, end + 1);
@@ -96,7 +92,8 @@ int code_ranges_find(const struct symbols *symbols, const struct modules *module
 	ret->kernel_start = start;
 	r = code_ranges_add(ret, start, end);
 	if (!r)
-		r = add_labels(symbols, ret);
+		r = code_ranges_add_labels(ret, symbols_address(symbols, "__start___jump_table"),
+					   symbols_address(symbols, "__stop___jump_table"));
 	for (size_t i = 0; i < modules->count && !r; i++)
 		r = code_ranges_add(ret, modules->items[i].start, modules->items[i].end);
 	if (!r)

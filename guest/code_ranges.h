@@ -38,6 +38,13 @@ int code_ranges_find(const struct symbols *symbols, const struct modules *module
 int code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end);
 
 /**
+ * Append the kernel's table of jump labels, which tells for sure which of its code may change, from
+ * __start___jump_table to __stop___jump_table; nothing if there is none, or it cannot be one.
+ * Returns 0 or -PTVM_NO_MEMORY.
+ */
+int code_ranges_add_labels(struct code_ranges *ranges, uint64_t start, uint64_t end);
+
+/**
  * Append what the kernel can execute from `start` on, which is after its image: modules, and pages
  * that nothing else tells of, as thunks of indirect branches (its_alloc() of
  * arch/x86/kernel/alternative.c). Returns 0, -PTVM_NO_MEMORY or an error of the memory.

@@ -1,4 +1,5 @@
-/* What /proc/kcore of a guest would be if it had code only, made of the guest's memory. */
+/* What /proc/kcore of a guest would be if it had code and the table of jump labels only, made of
+ * the guest's memory. */
 #pragma once
 
 #include <stddef.h>
@@ -13,11 +14,12 @@ struct guest_kernel;
 struct memory_kcore {
 	struct text head; /* KCORE_HEAD_BYTES: headers and VMCOREINFO */
 	struct code_ranges code;
+	uint64_t labels_start, labels_end; /* the table, which is no code */
 };
 
 /**
- * Find what is executable: the text of the kernel, and all that is mapped after its image, which is
- * modules and what the kernel makes for itself.
+ * Find the table, and what is executable: the text of the kernel, and all that is mapped after its
+ * image, which is modules and what the kernel makes for itself.
  *
  * @ret  zeroed before; release with memory_kcore_free(), also after a failure
  *
@@ -28,7 +30,7 @@ int memory_kcore_make(struct guest_kernel *kernel, struct memory_kcore *ret,
 		      struct ptvm_error *error);
 
 /**
- * Read at most `size` bytes at `offset`; what is not executable any more, or lies between, is 0.
+ * Read at most `size` bytes at `offset`; other data, as what is not executable any more, is 0.
  * Returns their number, 0 at the end of the file, or an error of the memory.
  */
 int memory_kcore_read(const struct memory_kcore *kcore, struct guest_kernel *kernel,

@@ -37,7 +37,7 @@ static void set(struct fake_symbol *symbol, uint64_t address, const char *name)
 	(void)strcpy(symbol->name, name);
 }
 
-static void put_symbols(struct fake_linux *guest)
+static void put_symbols(struct fake_linux *guest, size_t labels_size)
 {
 	struct fake_symbol *symbols = fake_kallsyms_symbols(start, FAKE_LINUX_SYMBOLS);
 	struct fake_symbol *last = symbols + FAKE_LINUX_SYMBOLS;
@@ -45,6 +45,10 @@ static void put_symbols(struct fake_linux *guest)
 
 	(void)strcpy(symbols[2].name, "_stext");
 	(void)strcpy(symbols[ETEXT].name, "_etext");
+	if (labels_size) {
+		set(last - 8, start + FAKE_LINUX_LABELS, "__start___jump_table");
+		set(last - 7, start + FAKE_LINUX_LABELS + labels_size, "__stop___jump_table");
+	}
 	set(last - 6, start + NOTES_AT, "__start_notes");
 	set(last - 5, start + NOTES_AT + sizeof(notes) - 1, "__stop_notes");
 	set(last - 4, start + ROOT_AT, "init_top_pgt");
@@ -117,7 +121,7 @@ static void boot(struct fake_linux *guest)
 	data = fake_memory_put(memory, start + (HEAD_AT & ~(PAGE - 1)), "", 1, FAKE_MEMORY_DATA);
 	guest->boot_id = data + BOOT_ID_AT % PAGE;
 	guest->clock = data + CLOCK_AT % PAGE;
-	put_symbols(guest);
+	put_symbols(guest, 0);
 	(void)fake_modules_put(memory, start + HEAD_AT, FAKE_LINUX_MODULES, 2, FAKE_MODULE_5_2);
 }
 
@@ -135,6 +139,13 @@ void fake_linux_boot_again(struct fake_linux *guest)
 		memory->root.cr3 = fake_memory_take(memory, PAGE);
 	} while (memory->root.cr3 & PAGE);
 	boot(guest);
+}
+
+void fake_linux_put_labels(struct fake_linux *guest, const void *labels, size_t size)
+{
+	(void)fake_memory_put(&guest->memory, start + FAKE_LINUX_LABELS, labels, size,
+			      FAKE_MEMORY_DATA);
+	put_symbols(guest, size);
 }
 
 uint8_t fake_linux_byte(uint64_t address)

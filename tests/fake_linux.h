@@ -11,6 +11,7 @@
 enum {
 	FAKE_LINUX_TEXT_BYTES = 0x3e60, /* _etext - _stext; the page after it is executable too */
 	FAKE_LINUX_SYMBOLS = 1200,
+	FAKE_LINUX_LABELS = 0x8000,      /* from _stext to its table of jump labels */
 	FAKE_LINUX_RAM_BYTES = 16 << 20, /* from 0 on, by what it says itself */
 };
 
@@ -31,6 +32,9 @@ void fake_linux_init(struct fake_linux *guest, bool is_5_level);
  * virtual addresses.
  */
 void fake_linux_boot_again(struct fake_linux *guest);
+
+/** Give it a table of jump labels, which are `size` bytes (less than a page) of its data. */
+void fake_linux_put_labels(struct fake_linux *guest, const void *labels, size_t size);
 
 /** The byte of text that it has at `address`. */
 uint8_t fake_linux_byte(uint64_t address);

@@ -167,6 +167,21 @@ static void code_of_users_is_none_of_the_kernels(void **state)
 	assert_segment(2, FAKE_LINUX_MODULES + 0x200000, PAGE);
 }
 
+/* It lies among other data, which is the guest's own affair. */
+static void the_table_of_jump_labels_is_there(void **state)
+{
+	guest_kernel_free(&fixture.kernel);
+	fake_linux_put_labels(&fixture.guest, "labels", 6);
+	assert_int_equal(guest_kernel_find(&fixture.guest.memory.reader, &fixture.guest.memory.root,
+					   1, &fixture.kernel, NULL),
+			 0);
+	make_and_look();
+	/* near the text, from which only an unused page divides it */
+	assert_segment(0, FAKE_LINUX_START, FAKE_LINUX_LABELS + PAGE);
+	assert_int_equal(read_at(KCORE_HEAD_BYTES + FAKE_LINUX_LABELS, PAGE), PAGE);
+	assert_memory_equal(fixture.data, "labels", 6);
+}
+
 /* One page of code in each 128 KiB. */
 static void put_pieces(uint64_t count)
 {
@@ -235,6 +250,7 @@ int main(void)
 		TEST(a_read_ends_with_its_piece),
 		TEST(what_is_no_code_is_zero),
 		TEST(what_is_no_code_any_more_is_zero),
+		TEST(the_table_of_jump_labels_is_there),
 		TEST(code_of_users_is_none_of_the_kernels),
 		TEST(there_are_as_many_pieces_as_headers_fit),
 		TEST(text_must_be_in_the_image),
