@@ -391,6 +391,13 @@ static bool is_astray(struct code *code, struct code_space *space, uint64_t ip, 
 	return at > ip;
 }
 
+/* Who goes there comes from an INT3, which the code as copied need not have: flow_int3.h must see.
+ */
+static bool is_int3_handler(const struct code_space *space, uint64_t ip)
+{
+	return space->machine && space->pid < 0 && machine_int3_handler(space->machine) == ip;
+}
+
 static struct block *build(struct code *code, struct code_space *space, uint64_t ip,
 			   uint64_t time_ns)
 {
@@ -411,6 +418,7 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 	block->next = next;
 	block->space = space;
 	block->astray = astray;
+	block->timed |= is_int3_handler(space, ip);
 	block->patched = astray || is_patched(code, block);
 	if (end == BLOCK_CONDITIONAL)
 		block->target = draft.insns[draft.count - 1].target;

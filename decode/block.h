@@ -41,7 +41,7 @@ struct block {
 	uint16_t count; /* instructions */
 	uint16_t push_count;
 	uint8_t end;  /* enum block_end */
-	bool timed;   /* from_ns, to_ns are limits */
+	bool timed;   /* from_ns, to_ns are limits: no links go to or from it */
 	bool patched; /* has an instruction that was found patched: no links go to or from it */
 	bool astray;  /* begins inside of an instruction of a module: neither to this one */
 	const struct insn *insns;

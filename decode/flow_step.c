@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decode/base/error.h"
+#include "decode/flow_int3.h"
 #include "decode/flow_packet.h"
 #include "decode/flow_patch.h"
 #include "decode/flow_return.h"
@@ -158,17 +159,22 @@ bool flow_knows_block(struct pt_flow *flow)
 	return flow->block;
 }
 
+struct block *flow_block_at(struct pt_flow *flow, uint64_t ip)
+{
+	struct code_space *space = flow_space(flow, ip);
+	struct block *block = space ? block_get(flow->where.code, space, ip, flow_ns(flow)) : NULL;
+
+	if (block && flow->patches.count && (block->patched || flow->trial == FLOW_TRIES_PATCHES))
+		return flow_patch_block(flow, block);
+	return block;
+}
+
 /* The block at flow->ip; false, with the gap reported, when there is no code. */
 static bool look_up(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
-	uint64_t time_ns = flow_ns(flow);
-	struct code_space *space = flow_space(flow, flow->ip);
 
-	flow->block = space ? block_get(flow->where.code, space, flow->ip, time_ns) : NULL;
-	if (flow->block && flow->patches.count &&
-	    (flow->block->patched || flow->trial == FLOW_TRIES_PATCHES))
-		flow->block = flow_patch_block(flow, flow->block);
+	flow->block = flow_block_at(flow, flow->ip);
 	if (!flow->block) {
 		flow_gap(run, GAP_NO_MEMORY, flow->ip);
 		return false;
@@ -519,7 +525,7 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 	uint64_t ignored;
 
 	flow->idle_blocks = 0;
-	if (!reach_branch(run, ip)) {
+	if (flow_int3_find(run, ip) || !reach_branch(run, ip)) {
 		flow_begin_at(run, ip);
 		return;
 	}

@@ -104,6 +104,10 @@ void flow_begin_at(struct flow_run *run, uint64_t ip);
 /** The address space of the code at `ip` now; NULL when memory is out. */
 struct code_space *flow_space(struct pt_flow *flow, uint64_t ip);
 
+/** The block at `ip` as the code is now, and as its patches have it, which has no instructions
+ * where no code is known; NULL when memory is out. */
+struct block *flow_block_at(struct pt_flow *flow, uint64_t ip);
+
 /**
  * Set the flow's `block` to the one at its `ip`, if the cache has it. False otherwise: the code has
  * to be read, or there is none.

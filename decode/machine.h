@@ -63,6 +63,9 @@ void machine_symbol(struct machine *machine, int32_t pid, uint64_t address, uint
 uint64_t machine_file_address(const struct machine *machine, int32_t pid, uint64_t address,
 			      uint64_t time_ns);
 
+/** Where the kernel's handler of INT3 begins; 0 if unknown. */
+uint64_t machine_int3_handler(struct machine *machine);
+
 /** The kernel address of a symbol, 0 if unknown. Linear. */
 uint64_t machine_symbol_address(const struct machine *machine, const char *name);
 

@@ -74,6 +74,7 @@ struct machine {
 		size_t count, room;
 	} notes;
 	bool no_kernel_noted;
+	atomic_uint_least64_t int3_handler; /* machine_tables.c; 0: nobody has asked */
 	struct label_table labels;
 	struct probe_table probes;
 	struct ftrace_table ftrace;

@@ -84,3 +84,17 @@ const struct tracepoint_table *machine_tracepoints(struct machine *machine)
 	}
 	return table->count ? table : NULL;
 }
+
+uint64_t machine_int3_handler(struct machine *machine)
+{
+	enum { NONE = 1 };
+	uint64_t ip = atomic_load_explicit(&machine->int3_handler, memory_order_relaxed);
+
+	if (!ip) { /* whoever asks at the same time finds the same */
+		ip = symbols_address(&machine->symbols, "asm_exc_int3");
+		if (!ip) /* before Linux 5.8 */
+			ip = symbols_address(&machine->symbols, "int3");
+		atomic_store_explicit(&machine->int3_handler, ip ? ip : NONE, memory_order_relaxed);
+	}
+	return ip == NONE ? 0 : ip;
+}

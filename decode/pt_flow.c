@@ -55,7 +55,7 @@ void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
 	flow->announced.lacks_ip = segment->lost;
 	pt_cursor_init(&flow->cursor, segment->queue, config, segment->from);
 	flow_patch_init(flow);
-	flow->return_steps = flow->caller_steps = flow_guess_steps(segment);
+	flow->return_steps = flow->caller_steps = flow->int3_steps = flow_guess_steps(segment);
 }
 
 static void start(struct flow_run *run)

@@ -239,6 +239,7 @@ struct pt_flow {
 	struct block *gap_block; /* that the last gap was in; only valid until code is forgotten */
 	uint64_t return_steps;   /* that may still be tried in search of ways back, */
 	uint64_t caller_steps;   /* and among all callers of functions */
+	uint64_t int3_steps;     /* instructions to read in search of those that INT3s stood for */
 	/* How often a patch was met whose index is at least `watched`; those with the same count of
 	 * `addresses`, the last of which is `last`, are one. */
 	struct {

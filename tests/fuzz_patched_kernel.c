@@ -18,6 +18,7 @@ enum {
 	ITERATORS = 0x800,
 	PROBES = 0x900,
 	FTRACE = 0xa00,
+	INT3_HANDLER = 0xf00,
 };
 
 static void add_symbol(struct symbols *symbols, uint64_t address, const char *name)
@@ -28,8 +29,8 @@ static void add_symbol(struct symbols *symbols, uint64_t address, const char *na
 		abort();
 }
 
-/* Functions at equal distances, of three tracepoints what calls their probes, and of ftrace what
- * trampolines are made of, three tracers, and a static call of the graph's. */
+/* Functions at equal distances, of three tracepoints what calls their probes, of ftrace what
+ * trampolines are made of, three tracers, and a static call of the graph's; and where INT3s go. */
 static void add_symbols(struct symbols *symbols, uint64_t labels_size)
 {
 	static const char *const iterators[] = { "__traceiter_x", "__traceiter_y",
@@ -48,6 +49,7 @@ static void add_symbols(struct symbols *symbols, uint64_t labels_size)
 	}
 	for (uint64_t i = 0; i < sizeof(ftrace) / sizeof(*ftrace); i++)
 		add_symbol(symbols, text + FTRACE + i * FUNCTION_SIZE, ftrace[i]);
+	add_symbol(symbols, text + INT3_HANDLER, "asm_exc_int3");
 	add_symbol(symbols, text, "_stext");
 	add_symbol(symbols, text + TEXT_SIZE, "_etext");
 	add_symbol(symbols, labels, "__start___jump_table");
