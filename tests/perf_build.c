@@ -86,7 +86,7 @@ void perf_build_aux(struct perf_build *build, uint32_t index, uint64_t offset, c
 	build->aux_index[build->aux_index_count++] = build->size;
 	store(body, size, 8);
 	store(body + 8, offset, 8);
-	store(body + 16, 77, 8);
+	store(body + 16, build->reference ? build->reference : 77, 8);
 	store(body + 24, index, 4);
 	store(body + 28, UINT32_MAX, 4);
 	store(body + 32, index, 4);

@@ -21,6 +21,7 @@ struct perf_build {
 	size_t attrs_size, ids_size;
 	uint64_t aux_index[64];
 	size_t aux_index_count;
+	uint64_t reference; /* TSC when the trace of AUXTRACE records was read; 0: some value */
 };
 
 /** What a record's trailer says. */
