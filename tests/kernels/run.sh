@@ -8,10 +8,10 @@
 set -u -o pipefail
 . "$(dirname "$0")/../need.sh"
 usage "$@"
-build=$(realpath "${1:?the directory of the build}") to=$(realpath -m "${2:?the directory to write to}")
+build=${1:?the directory of the build} to=${2:?the directory to write to}
 shift 2
-scenarios=("${@:-nothing}")
-(($#)) || scenarios=(nothing keys probes ftrace)
+build=$(realpath "$build") to=$(realpath -m "$to") deb=${KERNEL:+$(realpath "$KERNEL")}
+(($#)) || set -- nothing keys probes ftrace
 cd "$(dirname "$0")/../.." || exit 1
 need cpio gcc libc6-dev qemu-system-x86 seabios || exit 1
 ptvm=$build/host/ptvm vcpus=2 qemu=
@@ -20,13 +20,14 @@ trap '[[ -z $qemu ]] || kill "$qemu"' EXIT
 
 make_kernel()
 {
-	local package deb=${KERNEL-}
+	local package
 
-	[[ -f $to/vmlinuz ]] && return
+	[[ -z $deb && -f $to/vmlinuz ]] && return
 	if [[ -z $deb ]]; then
 		package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/ { print $2; exit }')
 		(cd "$to" && apt-get download -qq "$package") && deb=$(echo "$to/$package"_*.deb)
 	fi
+	rm -rf "$to/kernel"
 	dpkg-deb -x "$deb" "$to/kernel" && cp "$to"/kernel/boot/vmlinuz-* "$to/vmlinuz"
 }
 
@@ -55,8 +56,7 @@ emulate()
 		-append "console=ttyS0 quiet panic=-1 scenario=$1" \
 		-plugin file="$build/tests/insn_log.so",log="$work/log" &
 	qemu=$!
-	copied 2 before && copied 3 after && wait "$qemu"
-	qemu=
+	copied 2 before && copied 3 after && wait "$qemu" && qemu=
 }
 
 # found COPY: what ptvm finds with that copy of the kernel
@@ -80,6 +80,6 @@ trace()
 }
 
 make_kernel && make_initrd || exit 1
-for scenario in "${scenarios[@]}"; do
+for scenario; do
 	trace "$scenario" || { echo "$scenario: failed, see $to/$scenario"; exit 1; }
 done
