@@ -74,6 +74,8 @@ int code_ranges_add_labels(struct code_ranges *ranges, uint64_t start, uint64_t 
 {
 	if (start < ranges->kernel_start || end <= start || end - start > LABELS_MAX)
 		return 0;
+	ranges->labels_start = start;
+	ranges->labels_end = end;
 	return code_ranges_add(ranges, start, end + 1);
 }
 

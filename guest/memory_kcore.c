@@ -15,24 +15,18 @@ enum {
 	MOST_PIECES = (KCORE_HEAD_BYTES - PAGE - NOTE_BYTES) / sizeof(Elf64_Phdr),
 };
 
-static int find_labels(struct guest_kernel *kernel, struct memory_kcore *kcore)
+static int find_labels(const struct guest_kernel *kernel, struct code_ranges *ret)
 {
 	uint64_t start = guest_kernel_symbol(kernel, "__start___jump_table");
 	uint64_t end = guest_kernel_symbol(kernel, "__stop___jump_table");
 
-	if (end > kernel->image_end)
-		return 0;
-	kcore->labels_start = start;
-	kcore->labels_end = end;
-	return code_ranges_add_labels(&kcore->code, start, end);
+	return end > kernel->image_end ? 0 : code_ranges_add_labels(ret, start, end);
 }
 
-static int find_code(struct guest_kernel *kernel, struct memory_kcore *kcore,
-		     struct ptvm_error *error)
+static int find_code(struct guest_kernel *kernel, struct code_ranges *ret, struct ptvm_error *error)
 {
 	uint64_t start = guest_kernel_symbol(kernel, "_stext");
 	uint64_t end = guest_kernel_symbol(kernel, "_etext");
-	struct code_ranges *ret = &kcore->code;
 	int r;
 
 	if (start < kernel->image.address || end <= start || end > kernel->image_end)
@@ -41,7 +35,7 @@ static int find_code(struct guest_kernel *kernel, struct memory_kcore *kcore,
 	ret->kernel_start = start;
 	r = code_ranges_add(ret, start, end);
 	if (!r)
-		r = find_labels(kernel, kcore);
+		r = find_labels(kernel, ret);
 	if (!r)
 		r = code_ranges_add_pages(ret, &kernel->walk, kernel->image_end, error);
 	if (r)
@@ -94,7 +88,7 @@ static void add_note(struct guest_kernel *kernel, struct text *head)
 int memory_kcore_make(struct guest_kernel *kernel, struct memory_kcore *ret,
 		      struct ptvm_error *error)
 {
-	int r = find_code(kernel, ret, error);
+	int r = find_code(kernel, &ret->code, error);
 
 	if (r)
 		return r;
@@ -106,17 +100,17 @@ int memory_kcore_make(struct guest_kernel *kernel, struct memory_kcore *ret,
 }
 
 /* Other data of the guest may lie between what is copied, and is its own affair. */
-static bool is_wanted(const struct memory_kcore *kcore, const struct page_run *run)
+static bool is_wanted(const struct code_ranges *code, const struct page_run *run)
 {
 	bool has_labels =
-		run->address < kcore->labels_end && run->address + run->size > kcore->labels_start;
+		run->address < code->labels_end && run->address + run->size > code->labels_start;
 
 	return page_run_is_code(run) || has_labels;
 }
 
 /* The pages from `address` on, where they are wanted. */
-static int read_code(const struct memory_kcore *kcore, struct guest_kernel *kernel,
-		     uint64_t address, uint8_t *data, size_t size, struct ptvm_error *error)
+static int read_code(const struct code_ranges *code, struct guest_kernel *kernel, uint64_t address,
+		     uint8_t *data, size_t size, struct ptvm_error *error)
 {
 	uint64_t at = address, end = address + size;
 	struct page_run run;
@@ -125,7 +119,7 @@ static int read_code(const struct memory_kcore *kcore, struct guest_kernel *kern
 	memset(data, 0, size);
 	while ((r = page_walk_next(&kernel->walk, at, end, &run, error)) > 0) {
 		at = run.address + run.size;
-		if (is_wanted(kcore, &run))
+		if (is_wanted(code, &run))
 			r = page_walk_read(&kernel->walk, run.address,
 					   data + (run.address - address), run.size, error);
 		if (r < 0)
@@ -148,7 +142,7 @@ static int read_piece(const struct memory_kcore *kcore, struct guest_kernel *ker
 			continue;
 		if (size > length - offset)
 			size = length - offset;
-		r = read_code(kcore, kernel, range->start + offset, data, size, error);
+		r = read_code(&kcore->code, kernel, range->start + offset, data, size, error);
 		return r ? r : (int)size;
 	}
 	return 0;

@@ -14,7 +14,6 @@ struct guest_kernel;
 struct memory_kcore {
 	struct text head; /* KCORE_HEAD_BYTES: headers and VMCOREINFO */
 	struct code_ranges code;
-	uint64_t labels_start, labels_end; /* the table, which is no code */
 };
 
 /**

@@ -171,15 +171,19 @@ static void code_of_users_is_none_of_the_kernels(void **state)
 static void the_table_of_jump_labels_is_there(void **state)
 {
 	guest_kernel_free(&fixture.kernel);
+	(void)fake_memory_put(&fixture.guest.memory, FAKE_LINUX_START + FAKE_LINUX_LABELS - PAGE,
+			      "secret", 6, FAKE_MEMORY_DATA);
 	fake_linux_put_labels(&fixture.guest, "labels", 6);
 	assert_int_equal(guest_kernel_find(&fixture.guest.memory.reader, &fixture.guest.memory.root,
 					   1, &fixture.kernel, NULL),
 			 0);
 	make_and_look();
-	/* near the text, from which only an unused page divides it */
+	/* near the text */
 	assert_segment(0, FAKE_LINUX_START, FAKE_LINUX_LABELS + PAGE);
 	assert_int_equal(read_at(KCORE_HEAD_BYTES + FAKE_LINUX_LABELS, PAGE), PAGE);
 	assert_memory_equal(fixture.data, "labels", 6);
+	assert_int_equal(read_at(KCORE_HEAD_BYTES + FAKE_LINUX_LABELS - PAGE, PAGE), PAGE);
+	assert_int_equal(fixture.data[0], 0);
 }
 
 /* One page of code in each 128 KiB. */
