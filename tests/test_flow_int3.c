@@ -12,7 +12,7 @@
 
 /* A kernel with jump labels, all of them NOPs (from KERNEL on):
  *	00 label; nop; label; ret		a function
- *	20 nop; label; ret; push; jmp 26		a function
+ *	20 nop; label; ret; push; jmp 26	a function
  *	40 label; int3				a function
  *	60 iret					the handler of INT3 */
 enum {

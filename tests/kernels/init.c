@@ -1,6 +1,5 @@
 /* The first and only program of a traced guest: `scenario=NAME` on the kernel's command line says
  * which of its code the kernel patches while another process keeps the other CPU busy. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include "tests/kernels/insn_log.h"
 
@@ -56,7 +56,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the following two
 static FILE *insns;
 static uint32_t insn_count;
 static atomic_bool is_on;
-static uint64_t begun; /* TSC */
+static uint64_t begun; /* ns */
 
 static void fail(const char *what)
 {
@@ -104,9 +104,18 @@ static void add(struct log *log, uint32_t step)
 		flush(log);
 }
 
+static uint64_t now_ns(void)
+{
+	enum { NS_PER_S = 1000000000 };
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
 static void add_time(struct log *log)
 {
-	uint64_t time = __rdtsc() - begun;
+	uint64_t time = now_ns() - begun;
 
 	add(log, LOG_TIME);
 	add(log, (uint32_t)time);
@@ -168,7 +177,7 @@ static void take_mark(unsigned vcpu, void *context)
 	unsigned number = (unsigned)(uintptr_t)context;
 
 	if (number == LOG_ON)
-		begun = __rdtsc();
+		begun = now_ns();
 	if (number >= LOG_WAIT)
 		wait_for(number);
 	else

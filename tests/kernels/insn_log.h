@@ -14,9 +14,9 @@ struct log_insn {
 
 /** Steps that are no numbers of instructions (those count from 1). */
 enum {
-	LOG_USER = 0,         /* code of user space, any amount */
-	LOG_TIME = UINT32_MAX /* the next two steps are a TSC since the beginning, its low half
-				 first */
+	LOG_USER = 0, /* code of user space, any amount */
+	LOG_TIME =
+		UINT32_MAX /* the next two steps are the ns since the beginning, low half first */
 };
 
 /** A guest's `nopl LOG_MARK + n(%rax)` in user space is for the emulator: */

@@ -17,11 +17,11 @@
 #include "tests/sim_pt.h"
 
 enum {
-	PSB_BYTES = 2048,
+	PSB_BYTES = 4096,
 	SEED = 1,
 	VMCS = 0x1000,
 	CR3 = 0x2000,
-	SLOWNESS = 512, /* of the emulator: so many times as many ticks for an instruction */
+	NS_PER_TICK = 200, /* the emulator is that much slower than hardware */
 	TSC_PER_NS = 2,
 	PERF_ZERO = 1000 /* by perf_build_pt() */
 };
@@ -130,7 +130,7 @@ static void path_load(struct path *path, const char *log)
 	for (size_t i = 0; i < count; i++) {
 		if (steps[i] == LOG_TIME && i + 2 < count) {
 			uint64_t time = steps[i + 1] | (uint64_t)steps[i + 2] << 32;
-			struct time_mark mark = { path->steps.count, time / SLOWNESS };
+			struct time_mark mark = { path->steps.count, time / NS_PER_TICK };
 
 			if (!vec_push(&path->times, mark))
 				abort();
@@ -314,7 +314,7 @@ static void visit_host(struct encoder *encoder, uint64_t ip)
 static bool is_psb_due(const struct sim_pt *pt)
 {
 	return !pt->psbs.count ||
-	       pt->out.size - pt->psbs.items[pt->psbs.count - 1].position >= 2 * PSB_BYTES;
+	       pt->out.size - pt->psbs.items[pt->psbs.count - 1].position >= PSB_BYTES;
 }
 
 /* What is due before a step. */
@@ -357,7 +357,6 @@ static void encode_step(struct encoder *encoder, size_t at)
 static void encode(struct path *path, FILE *truth, struct pt_bytes *ret)
 {
 	const struct sim_pt_options options = {
-		.psb_bytes = PSB_BYTES,
 		.compress_returns = true,
 		.tsc = true,
 		.mtc = true, /* for TMA: time stands still between PSBs */
