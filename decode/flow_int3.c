@@ -94,7 +94,8 @@ static uint64_t find_site(const struct ways *ways, uint64_t to)
 	return 0;
 }
 
-/* The instruction to which the first of the next TIPs leads that leads to any; 0: none does. */
+/* The instruction that leads to where one of the next TIPs goes, the first of which that is so; 0:
+ * none is. */
 static uint64_t choose(const struct pt_flow *flow, const struct ways *ways)
 {
 	struct pt_cursor cursor = flow->cursor;
