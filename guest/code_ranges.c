@@ -13,11 +13,17 @@
 /* A hole of NEAR bytes or less is copied, which costs less than one more range. */
 enum { PAGE = 4096, NEAR = 16 * PAGE, LABELS_MAX = 4 << 20 };
 
-int code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end)
+static struct code_range whole_pages(uint64_t start, uint64_t end)
 {
 	uint64_t last = (end - 1) | (PAGE - 1);
-	struct code_range range = { start & ~(uint64_t)(PAGE - 1),
+
+	return (struct code_range){ start & ~(uint64_t)(PAGE - 1),
 				    last == UINT64_MAX ? last - (PAGE - 1) : last + 1 };
+}
+
+int code_ranges_add(struct code_ranges *ranges, uint64_t start, uint64_t end)
+{
+	struct code_range range = whole_pages(start, end);
 
 	if (range.start >= range.end)
 		return 0;
@@ -74,8 +80,7 @@ int code_ranges_add_labels(struct code_ranges *ranges, uint64_t start, uint64_t 
 {
 	if (start < ranges->kernel_start || end <= start || end - start > LABELS_MAX)
 		return 0;
-	ranges->labels_start = start;
-	ranges->labels_end = end;
+	ranges->labels = whole_pages(start, end + 1);
 	return code_ranges_add(ranges, start, end + 1);
 }
 

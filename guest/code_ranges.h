@@ -17,9 +17,8 @@ struct code_range {
 struct code_ranges {
 	struct code_range *items; /* sorted, apart from each other */
 	size_t count, room;
-	uint64_t kernel_start; /* _stext */
-	/* The table of jump labels, which is no code; in `items`, too. Equal: there is none. */
-	uint64_t labels_start, labels_end;
+	uint64_t kernel_start;    /* _stext */
+	struct code_range labels; /* the table, which is no code; in `items`, too. Empty: none */
 };
 
 /**

@@ -99,29 +99,37 @@ int memory_kcore_make(struct guest_kernel *kernel, struct memory_kcore *ret,
 	return ret->head.failed ? -PTVM_NO_MEMORY : 0;
 }
 
-/* Other data of the guest may lie between what is copied, and is its own affair. */
-static bool is_wanted(const struct code_ranges *code, const struct page_run *run)
+/* What is copied of pages: code, and the table. Other data of the guest may lie around that, and is
+ * its own affair. */
+static struct code_range wanted_part(const struct code_ranges *code, const struct page_run *run)
 {
-	bool has_labels =
-		run->address < code->labels_end && run->address + run->size > code->labels_start;
+	struct code_range ret = { run->address, run->address + run->size };
 
-	return page_run_is_code(run) || has_labels;
+	if (page_run_is_code(run))
+		return ret;
+	if (ret.start < code->labels.start)
+		ret.start = code->labels.start;
+	if (ret.end > code->labels.end)
+		ret.end = code->labels.end;
+	return ret;
 }
 
-/* The pages from `address` on, where they are wanted. */
+/* From `address` on what is wanted, and 0 for the rest. */
 static int read_code(const struct code_ranges *code, struct guest_kernel *kernel, uint64_t address,
 		     uint8_t *data, size_t size, struct ptvm_error *error)
 {
 	uint64_t at = address, end = address + size;
+	struct code_range part;
 	struct page_run run;
 	int r;
 
 	memset(data, 0, size);
 	while ((r = page_walk_next(&kernel->walk, at, end, &run, error)) > 0) {
 		at = run.address + run.size;
-		if (is_wanted(code, &run))
-			r = page_walk_read(&kernel->walk, run.address,
-					   data + (run.address - address), run.size, error);
+		part = wanted_part(code, &run);
+		if (part.start < part.end)
+			r = page_walk_read(&kernel->walk, part.start, data + (part.start - address),
+					   part.end - part.start, error);
 		if (r < 0)
 			break;
 	}
