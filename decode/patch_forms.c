@@ -85,6 +85,17 @@ static void add_labels(struct machine *machine, const struct insn *insn, uint64_
 			  ret);
 }
 
+/* A later copy has a label the other way: so are all of its key, and it may be one of a group. */
+static void add_later_label(struct machine *machine, const struct insn *insn,
+			    const struct insn *later, struct patch_forms *ret)
+{
+	bool jumps = later->class == INSN_JMP;
+
+	add_label(machine, insn, jumps ? later->target : insn_next(later), 0, ret);
+	for (unsigned i = 0; i < ret->count; i++)
+		ret->items[i].is_known = !ret->items[i].change.group.table;
+}
+
 /* Returns whether a later copy differs. */
 static bool add_later(struct machine *machine, const struct insn *insn, uint64_t time_ns,
 		      struct patch_forms *ret)
@@ -99,6 +110,11 @@ static bool add_later(struct machine *machine, const struct insn *insn, uint64_t
 		return false;
 	if (insn_read(bytes.data, bytes.size, insn->ip, 64, &later))
 		return true;
+	if (label_targets_is_label(insn) && label_targets_is_label(&later) &&
+	    later.length == insn->length) {
+		add_later_label(machine, insn, &later, ret);
+		return true;
+	}
 	if (ftrace && ftrace_change_make(&form.change.ftrace, ftrace, insn, &later))
 		add(ret, &form);
 	form.change.ftrace = (struct ftrace_change){ 0 };

@@ -241,6 +241,13 @@ static void a_trampoline_jumps_to_it(void **state)
 	assert_option(&forms, 0, PROBE, "\xe8\x79\0\0\0");
 }
 
+static void make_tracepoint(struct fixture *fixture)
+{
+	make_apart(fixture, "\x0f\x1f\x44\0\0", "\x31\xc0\xe8\x39\0\0\0\xeb\xde", 9);
+	add_symbol(fixture, ITERATOR, "__traceiter_sched_switch");
+	add_symbol(fixture, PROBE, "trace_event_raw_event_sched_switch");
+}
+
 /* The label and the call behind it change at the same time; or there are several probes; or all
  * tracepoints of its group are switched on with it. */
 static void a_tracepoint_is_switched_on_with_its_probe(void **state)
@@ -248,9 +255,7 @@ static void a_tracepoint_is_switched_on_with_its_probe(void **state)
 	struct patch_forms forms;
 	struct fixture fixture;
 
-	make_apart(&fixture, "\x0f\x1f\x44\0\0", "\x31\xc0\xe8\x39\0\0\0\xeb\xde", 9);
-	add_symbol(&fixture, ITERATOR, "__traceiter_sched_switch");
-	add_symbol(&fixture, PROBE, "trace_event_raw_event_sched_switch");
+	make_tracepoint(&fixture);
 	forms = find(&fixture);
 	assert_int_equal(forms.count, 3);
 	assert_option(&forms, 0, APART, "\xe9\x19\0\0\0");
@@ -267,30 +272,66 @@ static void a_tracepoint_is_switched_on_with_its_probe(void **state)
 	assert_true(forms.items[2].change.group.is_on);
 }
 
-/* By the kernel's own table, with all others of the key. */
-static void a_label_changes_with_its_key(void **state)
+/* The kernel's own table: the label, and `count` - 1 others of its key. */
+static void add_labels(struct fixture *fixture, unsigned count)
 {
 	struct label_entry items[] = { { .site = base + SITE, .target = base + APART, .size = 5 },
 				       { .site = base + OTHER, .target = base, .size = 5 } };
-	struct label_table *labels;
+	struct label_table *labels = &fixture->machines.host->labels;
+
+	*labels = (struct label_table){ .from = base, .to = base + SIZE, .count = count };
+	labels->items = malloc(sizeof(items));
+	assert_non_null(labels->items);
+	items[0].next = count - 1;
+	memcpy(labels->items, items, sizeof(items));
+}
+
+static void a_label_changes_with_its_key(void **state)
+{
 	struct patch_forms forms;
 	struct fixture fixture;
 
 	for (unsigned count = 1; count <= 2; count++) {
 		make(&fixture, "\x0f\x1f\x44\0\0");
-		labels = &fixture.machines.host->labels;
-		*labels = (struct label_table){ .from = base, .to = base + SIZE };
-		labels->items = malloc(sizeof(items));
-		assert_non_null(labels->items);
-		items[0].next = count - 1;
-		memcpy(labels->items, items, sizeof(items));
-		labels->count = count;
+		add_labels(&fixture, count);
 		forms = find(&fixture);
 		assert_int_equal(forms.count, 1);
 		assert_int_equal(forms.items[0].change.key.table != NULL, count == 2);
 		assert_int_equal(forms.items[0].change.insn.site, count == 2 ? 0 : base + SITE);
 		assert_int_equal(forms.items[0].unlikely, 0);
 	}
+}
+
+static void a_later_copy_tells_of_all_labels_of_a_key(void **state)
+{
+	struct patch_forms forms;
+	struct fixture fixture;
+
+	make(&fixture, "\x0f\x1f\x44\0\0");
+	add_labels(&fixture, 2);
+	memcpy(fixture.later + SITE, "\xe9\x19\0\0\0", 5);
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 1);
+	assert_true(forms.items[0].is_known);
+	assert_non_null(forms.items[0].change.key.table);
+	assert_int_equal(forms.items[0].change.insn.site, 0);
+}
+
+/* It does not tell whether other tracepoints were switched on, too. */
+static void a_later_copy_tells_of_a_tracepoint_alone(void **state)
+{
+	struct patch_forms forms;
+	struct fixture fixture;
+
+	make_tracepoint(&fixture);
+	memcpy(fixture.later + SITE, "\xe9\x19\0\0\0", 5);
+	forms = find(&fixture);
+	assert_int_equal(forms.count, 3);
+	assert_true(forms.items[0].is_known && forms.items[1].is_known);
+	assert_option(&forms, 0, APART, "\xe9\x19\0\0\0");
+	assert_int_equal(forms.items[1].change.also.to, base + PROBE);
+	assert_non_null(forms.items[2].change.group.table);
+	assert_false(forms.items[2].is_known);
 }
 
 static void other_calls_are_what_they_are(void **state)
@@ -346,6 +387,8 @@ int main(void)
 		cmocka_unit_test(a_trampoline_jumps_to_it),
 		cmocka_unit_test(a_tracepoint_is_switched_on_with_its_probe),
 		cmocka_unit_test(a_label_changes_with_its_key),
+		cmocka_unit_test(a_later_copy_tells_of_all_labels_of_a_key),
+		cmocka_unit_test(a_later_copy_tells_of_a_tracepoint_alone),
 		cmocka_unit_test(other_calls_are_what_they_are),
 		cmocka_unit_test(a_later_copy_is_asked_first),
 		cmocka_unit_test(with_a_later_copy_other_calls_are_no_guess),
