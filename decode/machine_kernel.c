@@ -7,7 +7,11 @@
 #include "decode/kallsyms.h"
 #include "decode/machine_parts.h"
 
-enum { PAGE = 4096, INT3 = 0xcc };
+enum {
+	PAGE = 4096,
+	INT3 = 0xcc,
+	CHUNK = 64, /* bytes: programs of BPF have whole ones (BPF_PROG_CHUNK_SIZE of Linux) */
+};
 
 /* A failure of a file that the user did not name becomes a note, and loading goes on. */
 static int settle(struct machine *machine, int r, const char *asked, const struct ptvm_error *from,
@@ -107,26 +111,72 @@ static int add_missing(struct image *image, const struct elf_file *file)
 	return r == -PTVM_NO_MEMORY ? r : 0;
 }
 
-/* Keep the pages of a later copy that differ: where packets and code disagree, that may be why. */
-static int add_changed(struct later_code *later, const struct image *image,
-		       const struct elf_file *file)
+static size_t count_int3s(const uint8_t *page, size_t at)
+{
+	size_t end = at;
+
+	while (end < PAGE && page[end] == INT3)
+		end++;
+	return end - at;
+}
+
+static uint8_t *copy_page(struct machine *machine, const uint8_t *page)
+{
+	uint8_t *copy = arena_alloc(&machine->names, PAGE);
+
+	return copy ? memcpy(copy, page, PAGE) : NULL;
+}
+
+/* A page with what came where nothing was in use, as programs of BPF do one by one: `before` itself
+ * where nothing did. NULL when memory is out. */
+static const uint8_t *fill_unused(struct machine *machine, const uint8_t *before,
+				  const uint8_t *after)
+{
+	uint8_t *page = NULL;
+
+	for (size_t at = 0, size; at < PAGE; at += size ? size : 1) {
+		size = count_int3s(before, at);
+		if (size < CHUNK || !memcmp(before + at, after + at, size))
+			continue;
+		if (!page && !(page = copy_page(machine, before)))
+			return NULL;
+		memcpy(page + at, after + at, size);
+	}
+	return page ? page : before;
+}
+
+/* Keep a page of a later copy that differs: where packets and code disagree, that may be why. */
+static int add_page(struct machine *machine, uint64_t address, const uint8_t *after)
+{
+	const uint8_t *before, *filled;
+	size_t left;
+	int r = 0;
+
+	before = image_find(&machine->image, address, &left);
+	if (!before || left < PAGE || !memcmp(before, after, PAGE))
+		return 0;
+	filled = fill_unused(machine, before, after);
+	if (!filled)
+		return -PTVM_NO_MEMORY;
+	if (filled != before)
+		r = image_add(&machine->image, address, filled, PAGE);
+	return r ? r
+		 : later_code_add(&machine->later, address, filled, (struct bytes){ after, PAGE });
+}
+
+static int add_changed(struct machine *machine, const struct elf_file *file)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < file->segments.count; i++) {
 		const struct elf_segment *segment = &file->segments.items[i];
-		const uint8_t *data = file->bytes.data + segment->offset, *before;
-		size_t left;
+		const uint8_t *data = file->bytes.data + segment->offset;
 
 		for (uint64_t at = 0; at + PAGE <= segment->size && segment->address >> 63 && !r;
-		     at += PAGE) {
-			before = image_find(image, segment->address + at, &left);
-			if (before && left >= PAGE)
-				r = later_code_add(later, segment->address + at, before,
-						   (struct bytes){ data + at, PAGE });
-		}
+		     at += PAGE)
+			r = add_page(machine, segment->address + at, data + at);
 	}
-	return r;
+	return r == -PTVM_NO_MEMORY ? r : 0;
 }
 
 /* Read the later copy. Where the first one has code, it stays: when it changed is not known. What
@@ -136,8 +186,7 @@ static int load_later(struct machine *machine, const char *path, struct ptvm_err
 	struct elf_file file;
 	int r = machine_open_elf(machine, path, &file, error);
 
-	if (!r && (add_missing(&machine->image, &file) ||
-		   add_changed(&machine->later, &machine->image, &file)))
+	if (!r && (add_missing(&machine->image, &file) || add_changed(machine, &file)))
 		r = -PTVM_NO_MEMORY;
 	elf_file_close(&file);
 	return r;

@@ -446,6 +446,37 @@ static void a_later_copy_has_the_code_of_what_was_not_in_use(void **state)
 	assert_note(bench, 0, NULL);
 }
 
+/* A program of BPF comes beside others, where there were INT3s; between two functions there are
+ * fewer of them. */
+static void a_later_copy_has_the_programs_that_came(void **state)
+{
+	static uint8_t first[PAGE], later[PAGE];
+	const struct elf_make_segment before = { MODULE, first, sizeof(first) };
+	const struct elf_make_segment after = { MODULE, later, sizeof(later) };
+	struct bench *bench = *state;
+	struct code_view view;
+
+	memset(first, '1', sizeof(first));
+	memset(first + 200, 0xcc, 63);
+	memset(first + 1000, 0xcc, 64);
+	memset(first + PAGE - 100, 0xcc, 100);
+	memcpy(later, first, sizeof(later));
+	memcpy(later + 210, "pad", 3);
+	memcpy(later + 1010, "new", 3);
+	later[PAGE - 1] = '2';
+	bench->files.kcore = elf_file(bench, "kcore", &before, 1);
+	bench->files.later_kcore = elf_file(bench, "later", &after, 1);
+	assert_int_equal(load(bench), 0);
+	assert_int_equal(machine_code(bench->host, -1, MODULE, 100, &view), 0);
+	assert_int_equal(view.left, PAGE);
+	memcpy(first + 1010, "new", 3);
+	first[PAGE - 1] = '2';
+	assert_memory_equal(view.data, first, PAGE);
+	assert_int_equal(bench->host->later.changes.count, 1);
+	assert_int_equal(bench->host->later.changes.items[0].start, MODULE + 210);
+	assert_int_equal(bench->host->later.changes.items[0].end, MODULE + 213);
+}
+
 int main(void)
 {
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -469,6 +500,7 @@ int main(void)
 		WITH_FIXTURE(maps_of_the_recording_go_before_modules),
 		WITH_FIXTURE(a_later_copy_fills_gaps_and_tells_what_changed),
 		WITH_FIXTURE(a_later_copy_has_the_code_of_what_was_not_in_use),
+		WITH_FIXTURE(a_later_copy_has_the_programs_that_came),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
