@@ -1,6 +1,7 @@
 /* The first and only program of a traced guest: `scenario=NAME` on the kernel's command line says
  * which of its code the kernel patches while another process keeps the other CPU busy. */
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,7 +9,9 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,8 +19,9 @@
 
 #define MARK(number) __asm__ volatile("nopl %c0(%%rax)" ::"i"(LOG_MARK + (number)) : "memory")
 #define TRACING "/sys/kernel/tracing/"
+#define DISK "/dev/ram0" /* of brd.ko */
 
-enum { ROUNDS = 3, CALLS = 40, PAUSE_US = 10000 };
+enum { ROUNDS = 3, CALLS = 40, PAUSE_US = 10000, TRIES = 20 };
 
 static void put(const char *path, const char *text)
 {
@@ -39,12 +43,20 @@ static void read_file(const char *path)
 	close(fd);
 }
 
+/* What a socket of this process passes, and through what. */
+static int sockets[2] = { -1, -1 };
+
 /* A bit of many parts of the kernel. */
 static void work(void)
 {
 	char byte = 0;
 	int ends[2];
 
+	read_file(DISK);
+	for (int i = 0; i < CALLS && sockets[0] >= 0; i++) {
+		(void)!write(sockets[0], &byte, 1);
+		(void)!read(sockets[1], &byte, 1);
+	}
 	for (int i = 0; i < CALLS && !pipe(ends); i++) {
 		(void)!write(ends[1], &byte, 1);
 		(void)!read(ends[0], &byte, 1);
@@ -107,14 +119,80 @@ static void trace_functions(void)
 	put(TRACING "current_tracer", "function");
 }
 
+static void load_module(const char *path, const char *parameters)
+{
+	int fd = open(path, O_RDONLY);
+
+	if (syscall(SYS_finit_module, fd, parameters, 0))
+		perror(path);
+	close(fd);
+}
+
+/* It may be in use on the other CPU. */
+static void unload_module(const char *name)
+{
+	for (int i = 0; i < TRIES && syscall(SYS_delete_module, name, O_NONBLOCK); i++)
+		usleep(PAUSE_US / TRIES);
+}
+
+static void have_disk(void)
+{
+	if (mount("dev", "/dev", "devtmpfs", 0, NULL))
+		perror("/dev");
+	load_module("/brd.ko", "rd_nr=1 rd_size=64");
+}
+
+/* One comes to where another was. */
+static void replace_modules(void)
+{
+	unload_module("brd");
+	load_module("/loop.ko", "");
+	load_module("/brd.ko", "rd_nr=1 rd_size=64");
+}
+
+static void open_sockets(void)
+{
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets))
+		perror("socketpair");
+}
+
+/* Takes every packet, and another form of the program each time. */
+static int load_filter(int32_t length)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = length },
+		{ .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = BPF_REG_0, .off = 1, .imm = 1 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+				.insns = (uintptr_t)insns,
+				.insn_cnt = sizeof(insns) / sizeof(*insns),
+				.license = (uintptr_t) "GPL" };
+
+	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
+static void attach_filters(void)
+{
+	for (int32_t length = 1; length <= 2; length++) {
+		int fd = load_filter(length);
+
+		if (setsockopt(sockets[1], SOL_SOCKET, SO_ATTACH_BPF, &fd, sizeof(fd)))
+			perror("SO_ATTACH_BPF");
+		close(fd);
+		work();
+	}
+}
+
 static const struct scenario {
 	const char *name;
+	void (*prepare)(void); /* before the kernel is copied first */
 	void (*change)(void);
 } scenarios[] = {
-	{ "nothing", nothing },
-	{ "keys", switch_keys },
-	{ "probes", add_probes },
-	{ "ftrace", trace_functions },
+	{ "nothing", nothing, nothing },           { "keys", nothing, switch_keys },
+	{ "probes", nothing, add_probes },         { "ftrace", nothing, trace_functions },
+	{ "modules", have_disk, replace_modules }, { "bpf", open_sockets, attach_filters },
 };
 
 static const struct scenario *asked_for(void)
@@ -144,6 +222,7 @@ int main(void)
 	pid_t worker;
 
 	set_up();
+	scenario->prepare();
 	worker = start_worker();
 	for (int i = 0; i < ROUNDS; i++)
 		work();

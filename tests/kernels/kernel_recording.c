@@ -1,7 +1,8 @@
-/* kernel_recording LOG KALLSYMS DIRECTORY VCPUS: what a guest's kernel executed (insn_log.h)
- * becomes DIRECTORY/data, a recording with the trace that hardware would write of it, all in one
- * guest, user code filtered out; and DIRECTORY/truth.N, the addresses of what retired on vCPU N,
- * with the time in ns before what came behind a PSB+, which is all that tells time. */
+/* kernel_recording LOG DIRECTORY VCPUS: what a guest's kernel executed (insn_log.h) becomes
+ * DIRECTORY/data, a recording with the trace that hardware would write of it, all in one guest,
+ * user code filtered out; and DIRECTORY/truth.N, the addresses of what retired on vCPU N, with the
+ * time in ns before what came behind a PSB+, which is all that tells time. The copies of the kernel
+ * are there: kcore_dir__1 of before and `after`, whose changes are added as `ptvm record` does. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,6 +13,8 @@
 #include "decode/base/vec.h"
 #include "decode/kallsyms.h"
 #include "decode/x86_insn.h"
+#include "guest/kallsyms_changes.h"
+#include "guest/kcore_changes.h"
 #include "tests/kernels/insn_log.h"
 #include "tests/perf_build.h"
 #include "tests/sim_pt.h"
@@ -394,7 +397,7 @@ static void add_vcpu(struct perf_build *build, const struct code *code,
 	(void)snprintf(name, sizeof(name), "%s.steps-%u", argv[1], vcpu);
 	path_load(&path, name);
 	find_events(&path);
-	(void)snprintf(name, sizeof(name), "%s/truth.%u", argv[3], vcpu);
+	(void)snprintf(name, sizeof(name), "%s/truth.%u", argv[2], vcpu);
 	_cleanup_fclose_ FILE *truth = fopen(name, "wb");
 	if (!truth) {
 		perror(name);
@@ -424,24 +427,41 @@ static void write_data(struct perf_build *build, const char *directory)
 	}
 }
 
+/* What the second copy has besides. */
+static int write_changes(const char *directory, struct ptvm_error *error)
+{
+	char before[PATH_MAX], after[PATH_MAX], name[PATH_MAX];
+	struct kcore_changes changes;
+	int r;
+
+	(void)snprintf(before, sizeof(before), "%s/kcore_dir__1", directory);
+	(void)snprintf(after, sizeof(after), "%s/after", directory);
+	(void)snprintf(name, sizeof(name), "%s/data.ptvm-kcore__1", directory);
+	r = kcore_changes_write(before, after, name, &changes, error);
+	(void)snprintf(name, sizeof(name), "%s/data.ptvm-kallsyms__1", directory);
+	return r ? r : kallsyms_changes_write(before, after, name, error);
+}
+
 int main(int argc, char **argv)
 {
 	struct ptvm_error error = { 0 };
+	char name[PATH_MAX];
 	struct perf_build build = { 0 };
 	struct symbols symbols = { 0 };
 	struct code code = { 0 };
 
-	if (argc != 5)
+	if (argc != 4)
 		return 2;
 	code_load(argv[1], &code);
-	if (kallsyms_load(argv[2], &symbols, &error)) {
+	(void)snprintf(name, sizeof(name), "%s/after/kallsyms", argv[2]);
+	if (kallsyms_load(name, &symbols, &error) || write_changes(argv[2], &error)) {
 		(void)fprintf(stderr, "%s\n", ptvm_error_text(&error));
 		return 1;
 	}
 	perf_build_pt(&build, 0, 1);
-	for (unsigned i = 0; i < strtoul(argv[4], NULL, 10); i++)
+	for (unsigned i = 0; i < strtoul(argv[3], NULL, 10); i++)
 		add_vcpu(&build, &code, &symbols, argv, i);
-	write_data(&build, argv[3]);
+	write_data(&build, argv[2]);
 	perf_build_free(&build);
 	symbols_free(&symbols);
 	free(code.insns);
