@@ -99,18 +99,38 @@ static void nothing(void)
 {
 }
 
+static void set_keys(const char *to)
+{
+	put("/proc/sys/kernel/sched_schedstats", to);
+	put(TRACING "events/sched/enable", to);
+	put(TRACING "events/irq/enable", to);
+}
+
 /* Static keys and static calls. */
 static void switch_keys(void)
 {
-	put("/proc/sys/kernel/sched_schedstats", "1");
-	put(TRACING "events/sched/enable", "1");
-	put(TRACING "events/irq/enable", "1");
+	set_keys("1");
+}
+
+static void switch_keys_briefly(void)
+{
+	set_keys("1");
+	work();
+	set_keys("0");
 }
 
 static void add_probes(void)
 {
 	put(TRACING "kprobe_events", "p:one vfs_write\nr:two vfs_read\np:three pipe_read\n");
 	put(TRACING "events/kprobes/enable", "1");
+}
+
+static void add_probes_briefly(void)
+{
+	add_probes();
+	work();
+	put(TRACING "events/kprobes/enable", "0");
+	put(TRACING "kprobe_events", "");
 }
 
 static void trace_functions(void)
@@ -190,9 +210,14 @@ static const struct scenario {
 	void (*prepare)(void); /* before the kernel is copied first */
 	void (*change)(void);
 } scenarios[] = {
-	{ "nothing", nothing, nothing },           { "keys", nothing, switch_keys },
-	{ "probes", nothing, add_probes },         { "ftrace", nothing, trace_functions },
-	{ "modules", have_disk, replace_modules }, { "bpf", open_sockets, attach_filters },
+	{ "nothing", nothing, nothing },
+	{ "keys", nothing, switch_keys },
+	{ "keys-briefly", nothing, switch_keys_briefly },
+	{ "probes", nothing, add_probes },
+	{ "probes-briefly", nothing, add_probes_briefly },
+	{ "ftrace", nothing, trace_functions },
+	{ "modules", have_disk, replace_modules },
+	{ "bpf", open_sockets, attach_filters },
 };
 
 static const struct scenario *asked_for(void)
