@@ -71,27 +71,46 @@ bool odd_branch_needs_interrupt(struct machine *machine, uint64_t ip, uint64_t t
 	return is_in_function(machine, ip, time_ns) && !is_after_call(machine, ip, time_ns);
 }
 
-/* What only the function graph tracer makes returns go to (kernel/trace/fgraph.c): functions return
- * to its handler, and retpolines, which are returns, go on to what it calls. */
+/* The function graph tracer has functions return to its handler (kernel/trace/fgraph.c). */
 static bool is_of_graph_tracer(struct machine *machine, uint64_t ip, uint64_t time_ns)
 {
-	static const char *const names[] = { "return_to_handler", "trace_graph_entry",
-					     "trace_graph_return" };
 	struct symbol_view symbol;
 
 	machine_symbol(machine, -1, ip, time_ns, &symbol);
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (symbol.name && !symbol.offset && !strcmp(symbol.name, names[i]))
-			return true;
-	return false;
+	return symbol.name && !symbol.offset && !strcmp(symbol.name, "return_to_handler");
+}
+
+/* MOV of a register to (%rsp). */
+static bool is_target_store(const struct insn *insn)
+{
+	const uint8_t *bytes = insn->bytes;
+
+	return insn->length == 4 && (bytes[0] & 0xfb) == 0x48 && bytes[1] == 0x89 &&
+	       (bytes[2] & 0xc7) == 4 && bytes[3] == 0x24;
+}
+
+/* Whether the return at the end of a block is a retpoline, which stands for an indirect call or
+ * jump: it returns to what was just stored, maybe by way of the return thunk
+ * (arch/x86/lib/retpoline.S). */
+static bool is_retpoline(const struct block *block)
+{
+	const struct insn *insn = &block->insns[block->count - 1];
+
+	do {
+		if (insn == block->insns)
+			return false;
+		insn--;
+	} while (insn->class == INSN_JMP);
+	return is_target_store(insn);
 }
 
 void odd_branch_note(struct pt_flow *flow, const struct block *block, uint64_t ip)
 {
+	struct machine *machine = block->space->machine;
 	bool is_return = block->end == BLOCK_RETURN, is_odd;
 
 	if (!flow_patch_is_possible(block) || !(ip >> 63) ||
-	    (is_return && is_of_graph_tracer(block->space->machine, ip, flow_ns(flow))))
+	    (is_return && (is_retpoline(block) || is_of_graph_tracer(machine, ip, flow_ns(flow)))))
 		return;
 	/* Programs that switch stacks do so, too, but wrong turns do it more often. */
 	flow->odd_branches += is_return && is_elsewhere(flow, ip);

@@ -14,7 +14,9 @@
  *	00 call 40 (5 bytes)	08 call *%rax (2)	10 call *0x8(%rax) (3)
  *	18 call *0x100(,%rax,8) (7)			20 cs call *0x100(,%rax,8) (8)
  *	28 jmp *%rax		30 nops
- *	38 ret			3a call *%rax		40 the second function */
+ *	38 ret			3a call *%rax		40 the second function
+ *	48 mov %rax,(%rsp); ret				50 mov %r8,(%rsp); jmp 38
+ *	58 mov %rax,0x8(%rsp); ret */
 enum {
 	AFTER_5 = 0x05,
 	AFTER_2 = 0x0a,
@@ -27,6 +29,9 @@ enum {
 	RETURN = 0x38,
 	CALL = 0x3a,
 	FUNCTION = 0x40,
+	RETPOLINE = 0x48,
+	RETPOLINE_BY_THUNK = 0x50,
+	OTHER_STORE = 0x58,
 	FOREIGN = 0x1000,
 };
 
@@ -38,6 +43,9 @@ static const uint8_t bytes[0x60] = {
 	0xc5,          0x00,          0x01, 0x00,          0x00,          [0x20] = 0x2e,
 	0xff,          0x14,          0xc5, 0x00,          0x01,          0x00,
 	0x00,          [0x28] = 0xff, 0xe0, [0x38] = 0xc3, [0x3a] = 0xff, 0xd0,
+	[0x48] = 0x48, 0x89,          0x04, 0x24,          0xc3,          [0x50] = 0x4c,
+	0x89,          0x04,          0x24, 0xeb,          0xe2,          [0x58] = 0x48,
+	0x89,          0x44,          0x24, 0x08,          0xc3,
 };
 
 struct fixture {
@@ -94,6 +102,19 @@ static void a_return_to_anywhere_else_is_odd(void **state)
 
 	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
 		assert_int_equal(odd(f, RETURN, elsewhere[i]), 1);
+}
+
+/* They stand for calls and jumps. */
+static void a_retpoline_may_go_anywhere(void **state)
+{
+	struct fixture *f = *state;
+
+	return_stack_push(&f->flow.flow.calls, kernel + AFTER_5);
+	assert_int_equal(odd(f, RETPOLINE, FUNCTION), 0);
+	assert_int_equal(odd(f, RETPOLINE, NOWHERE), 0);
+	assert_int_equal(odd(f, RETPOLINE_BY_THUNK, FUNCTION), 0);
+	assert_int_equal(f->log.count, 0);
+	assert_int_equal(odd(f, OTHER_STORE, FUNCTION), 2);
 }
 
 /* With compressed returns, it would have been a bit. */
@@ -220,6 +241,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_return_goes_behind_a_call_of_any_size),
 		TEST(a_return_to_anywhere_else_is_odd),
+		TEST(a_retpoline_may_go_anywhere),
 		TEST(a_tip_for_a_return_to_its_call_is_odd),
 		TEST(a_return_elsewhere_than_to_its_call_is_odd),
 		TEST(the_function_graph_tracer_is_not_odd),
