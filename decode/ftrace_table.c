@@ -11,6 +11,7 @@
 
 enum {
 	SITE_SIZE = 5,
+	JUMP_SIZE = 2,
 	ENDBR_SIZE = 4,
 	SITES_MAX = 1 << 17, /* a distribution's kernel has some 50000 */
 	CALLER_BYTES = 512,  /* in which a caller calls the tracer, and ends; the other follows */
@@ -25,12 +26,12 @@ static const char *const caller_names[CALLERS] = { "ftrace_caller", "ftrace_regs
 static const struct {
 	const char *name;
 	int caller;
-	bool is_for_all, is_graph;
+	bool is_for_all, is_graph, is_shared; /* by tracers: there is no trampoline of its own */
 } tracer_names[] = {
 	{ "function_trace_call", CALLER, true },
 	{ "ftrace_graph_func", CALLER, true, .is_graph = true },
-	{ "arch_ftrace_ops_list_func", CALLER, true },
-	{ "arch_ftrace_ops_list_func", REGS_CALLER, true },
+	{ "arch_ftrace_ops_list_func", CALLER, true, .is_shared = true },
+	{ "arch_ftrace_ops_list_func", REGS_CALLER, true, .is_shared = true },
 	{ "kprobe_ftrace_handler", REGS_CALLER, false },
 	{ "klp_ftrace_handler", CALLER, false },
 	{ "fprobe_ftrace_entry", CALLER, false },
@@ -127,6 +128,19 @@ static uint64_t find_call(const struct machine *machine, uint64_t caller)
 	return 0;
 }
 
+/* The jump of ftrace_regs_caller to direct calls. Others than it have a NOP there, as they have no
+ * such calls (create_trampoline() of arch/x86/kernel/ftrace.c); 0: there is none. */
+static uint64_t find_jump(const struct machine *machine)
+{
+	uint64_t ip = symbols_address(&machine->symbols, "ftrace_regs_caller_jmp");
+	struct insn insn;
+
+	return ip && read_insn(machine, ip, &insn) && insn.class == INSN_JCC &&
+			       insn.length == JUMP_SIZE
+		       ? ip
+		       : 0;
+}
+
 /* Where code is that has another name than "ftrace_...". */
 static uint64_t end_of_callers(const struct symbols *symbols, uint64_t last)
 {
@@ -161,6 +175,8 @@ static void read_tracers(const struct machine *machine, struct ftrace_table *ret
 						.is_for_all = tracer_names[i].is_for_all,
 						.is_graph = tracer_names[i].is_graph };
 
+		if (caller == REGS_CALLER && !tracer_names[i].is_shared)
+			tracer.jump = find_jump(machine);
 		tracer.address = symbols_address(symbols, tracer_names[i].name);
 		if (tracer.address)
 			ret->tracers[ret->tracer_count++] = tracer;
@@ -262,7 +278,8 @@ bool ftrace_change_has(const struct ftrace_change *change, uint64_t ip)
 {
 	const struct ftrace_site *site;
 
-	if ((change->tracer.call && change->tracer.call == ip) || static_call(change, ip))
+	if ((change->tracer.call && change->tracer.call == ip) ||
+	    (change->tracer.jump && change->tracer.jump == ip) || static_call(change, ip))
 		return true;
 	if (change->site)
 		return change->site == ip;
@@ -279,6 +296,8 @@ bool ftrace_change_insn(const struct ftrace_change *change, uint64_t ip, struct 
 		return false;
 	if (call)
 		*ret = *call;
+	else if (tracer->jump && tracer->jump == ip)
+		*ret = patched_insn_label(ip, JUMP_SIZE, ip + JUMP_SIZE);
 	else if (!tracer->caller)
 		*ret = patched_insn_label(ip, SITE_SIZE, ip + SITE_SIZE);
 	else

@@ -22,6 +22,7 @@ struct ftrace_tracer {
 	uint64_t address;
 	uint64_t caller; /* what its trampoline is made of, */
 	uint64_t call;   /* and the instruction in that which calls it; 0: it is the trampoline */
+	uint64_t jump; /* to direct calls, which a trampoline of its own is made without; 0: none */
 	bool is_for_all; /* functions at once, else only for some */
 	bool is_graph;   /* it has the graph's static calls changed */
 };

@@ -84,7 +84,8 @@ static bool visit_traced(const struct ftrace_change *change,
 {
 	const struct ftrace_table *table = change->table;
 
-	if (change->tracer.call && !visit(context, change->tracer.call))
+	if ((change->tracer.call && !visit(context, change->tracer.call)) ||
+	    (change->tracer.jump && !visit(context, change->tracer.jump)))
 		return false;
 	for (unsigned i = 0; i < table->static_call_count && change->tracer.is_graph; i++)
 		if (!visit(context, table->static_calls[i].site))

@@ -30,7 +30,8 @@ void patch_list_add(struct patch_list *list, const struct flow_patch *patches, s
 			list->is_cut = true;
 }
 
-/* What stands for trampolines is as it was copied: it is their call of a tracer that differs. */
+/* What stands for trampolines is as it was copied: it is their call of a tracer that differs, and
+ * their jump. */
 static bool add_site(void *context, uint64_t site)
 {
 	struct sites *sites = context;
@@ -38,7 +39,8 @@ static bool add_site(void *context, uint64_t site)
 	const struct code_site item = { sites->patch->machine, site };
 	struct patched_insn insn;
 
-	if (!patch_change_insn(change, site, &insn) || site == change->ftrace.tracer.call)
+	if (!patch_change_insn(change, site, &insn) || site == change->ftrace.tracer.call ||
+	    site == change->ftrace.tracer.jump)
 		return true;
 	if (sites->count == PATCH_LIST_SITES || !vec_push(sites, item))
 		sites->is_cut = true;

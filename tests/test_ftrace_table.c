@@ -201,6 +201,18 @@ static void trampolines_are_made_of_the_callers(void **state)
 	assert_false(ftrace_table_has_caller(table, base + BEHIND));
 }
 
+/* The name is not believed. */
+static void what_is_no_jump_stays(void **state)
+{
+	struct fixture *f = *state;
+
+	name(f, REGS_CALLER, "ftrace_regs_caller_jmp");
+	name(f, STUB, "kprobe_ftrace_handler");
+	assert_int_equal(symbols_finish(&f->machines.host->symbols, true), 0);
+	assert_int_equal(read_table(f)->tracer_count, 2);
+	assert_int_equal(read_table(f)->tracers[1].jump, 0);
+}
+
 static void a_kernel_without_callers_has_no_tracers(void **state)
 {
 	struct fixture *f = *state;
@@ -253,6 +265,35 @@ static void a_tracer_is_of_all_functions_or_of_one(void **state)
 	assert_false(ftrace_change_has(&change, base + entry_at(0)));
 	change.is_as_copied = true;
 	assert_false(ftrace_change_insn(&change, base + entry_at(1), &insn));
+}
+
+/* The trampoline of kprobes has a NOP in place of that jump; the one of several tracers is what is
+ * in the copy. */
+static void a_trampoline_has_no_direct_calls(void **state)
+{
+	enum { JUMP = REGS_CALLER + 1 + CALL_SIZE, KPROBE = TRACER + 2 };
+	struct fixture *f = *state;
+	const struct ftrace_table *table;
+	struct ftrace_change change = { .site = base + entry_at(1) };
+	struct patched_insn insn;
+
+	memcpy(f->code + JUMP, "\x75\x02\x9d\xc3", 4);
+	name(f, JUMP, "ftrace_regs_caller_jmp");
+	name(f, STUB, "arch_ftrace_ops_list_func");
+	name(f, KPROBE, "kprobe_ftrace_handler");
+	assert_int_equal(symbols_finish(&f->machines.host->symbols, true), 0);
+	table = read_table(f);
+	assert_int_equal(table->tracer_count, 4);
+	for (unsigned i = 0; i < 4; i++) {
+		bool has_own = table->tracers[i].address == base + KPROBE;
+
+		change.table = table;
+		change.tracer = table->tracers[i];
+		assert_int_equal(ftrace_change_has(&change, base + JUMP), has_own);
+	}
+	check_insn(&change, JUMP, JUMP + 2);
+	assert_true(ftrace_change_insn(&change, base + JUMP, &insn));
+	assert_int_equal(insn.size, 2);
 }
 
 /* Functions of the graph, of which a part is as in a real kernel:
@@ -434,9 +475,11 @@ int main(void)
 		TEST(a_jump_label_is_none),
 		TEST(a_call_of_a_trampoline_is_one),
 		TEST(trampolines_are_made_of_the_callers),
+		TEST(what_is_no_jump_stays),
 		TEST(a_kernel_without_callers_has_no_tracers),
 		TEST(callers_that_are_far_apart_are_others),
 		TEST(a_tracer_is_of_all_functions_or_of_one),
+		TEST(a_trampoline_has_no_direct_calls),
 		TEST(tracers_of_the_graph_change_static_calls),
 		TEST(a_later_copy_tells_of_all_that_are_alike),
 		TEST(functions_that_were_not_traced_are),

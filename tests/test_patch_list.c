@@ -117,8 +117,8 @@ static void a_group_counts_with_its_sites(void **state)
 	assert_int_equal(patch_list_sites(&f->list).count, 3);
 }
 
-/* So do functions that are traced, but not the call in what stands for their trampoline. Where
- * there are too many, it is said. */
+/* So do functions that are traced, but not what differs in what stands for their trampoline.
+ * Where there are too many, it is said. */
 static void a_tracer_counts_with_its_functions(void **state)
 {
 	enum { FUNCTIONS = PATCH_LIST_SITES / 2 + 1 };
@@ -130,9 +130,11 @@ static void a_tracer_counts_with_its_functions(void **state)
 	for (size_t i = 0; i < FUNCTIONS; i++)
 		sites[i].ip = 0x1000 + 0x10 * i;
 	for (uint64_t tracer = 0; tracer < 2; tracer++) {
-		const struct ftrace_change change = {
-			.table = &table, .tracer = { 0x100 + tracer, 0x200, 0x208, true }
-		};
+		const struct ftrace_change change = { .table = &table,
+						      .tracer = { .address = 0x100 + tracer,
+								  .caller = 0x200,
+								  .call = 0x208,
+								  .jump = 0x20c } };
 		const struct flow_patch item = { .machine = f->machines.host,
 						 .change.ftrace = change };
 
