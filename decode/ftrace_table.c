@@ -85,7 +85,8 @@ static bool is_endbr(const struct insn *insn)
 	return false;
 }
 
-/* Functions call what is in no copy where they begin, or what trampolines are called in one. */
+/* Functions call what is in no copy where they begin, or where no function begins, or what
+ * trampolines are called in one. */
 static bool is_trampoline(const struct machine *machine, uint64_t ip)
 {
 	const struct symbol *symbol = symbols_find(&machine->symbols, ip);
@@ -93,10 +94,9 @@ static bool is_trampoline(const struct machine *machine, uint64_t ip)
 
 	if (!image_find(&machine->image, ip, &left))
 		return ip >> 63;
-	return symbol && symbol->start == ip &&
-	       (!strcmp(symbol->name, caller_names[CALLER]) ||
-		!strcmp(symbol->name, caller_names[REGS_CALLER]) ||
-		!strcmp(symbol->name, "ftrace_trampoline") || !strcmp(symbol->name, "__fentry__"));
+	return !symbol || symbol->start != ip || !strcmp(symbol->name, caller_names[CALLER]) ||
+	       !strcmp(symbol->name, caller_names[REGS_CALLER]) ||
+	       !strcmp(symbol->name, "ftrace_trampoline") || !strcmp(symbol->name, "__fentry__");
 }
 
 /* Add the site of a function, if it has one. False when memory is out. */

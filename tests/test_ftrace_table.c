@@ -176,11 +176,13 @@ static void a_call_of_a_trampoline_is_one(void **state)
 	put_call(f, entry_at(0), NOWHERE);
 	put_call(f, entry_at(1), CALLER);
 	put_call(f, entry_at(2), TRACER);
+	put_call(f, entry_at(3), TRACER + 5); /* where there is code, but no function begins */
 	table = read_table(f);
 	assert_int_equal(table->count, FUNCTIONS - 1);
 	assert_int_equal(ftrace_table_find(table, base + entry_at(0))->copied, base + NOWHERE);
 	assert_int_equal(ftrace_table_find(table, base + entry_at(1))->copied, base + CALLER);
 	assert_null(ftrace_table_find(table, base + entry_at(2)));
+	assert_int_equal(ftrace_table_find(table, base + entry_at(3))->copied, base + TRACER + 5);
 	insn = insn_at(f, entry_at(0));
 	assert_true(ftrace_table_has(table, &insn));
 	insn.target++; /* it was patched since */
