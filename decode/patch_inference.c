@@ -12,7 +12,7 @@ enum {
 	LEARN_INSNS = 1 << 21,  /* and about so many instructions of what is at odds */
 	LOOK_BYTES = 512 << 10, /* the same to see whether there is anything to learn */
 	OTHERS = 64,         /* segments kept that are not at odds: what speaks against patches */
-	INSNS_MAX = 1 << 27, /* followed in all to learn: up to some seconds */
+	INSNS_MAX = 1 << 28, /* followed in all to learn: up to some seconds */
 	TRIED = 20,          /* of them in one round */
 	FAILED_MAX = 6,      /* rounds that end without a patch */
 	LEAST_GAIN = 5,      /* places that a patch must explain: more than chance does; */
@@ -24,7 +24,7 @@ enum {
 	ODD = 8,                 /* the same for each one with odd branches only */
 	LEARNED_MAX = 4,         /* times that all patches are checked */
 	WRONG_BYTES = 1 << 10,   /* of trace for each mismatch: with fewer, the copy is wrong */
-	HOPELESS = 1000, /* mismatches more than before: a patch that need not be compared */
+	HOPELESS = 8000, /* mismatches more than before: a patch that need not be compared */
 };
 
 struct work {
@@ -351,6 +351,16 @@ static struct mismatch_verdict try_last(struct work *work, struct patch_hypothes
 	return verdict;
 }
 
+/* Whether a patch that was found good is so beside all others that are known. These may explain
+ * most of what it did: one that nothing speaks against stays if anything is left. */
+static bool is_still_good(const struct mismatch_verdict *verdict,
+			  const struct patch_candidate *candidate)
+{
+	if (!verdict->against && !verdict->odd)
+		return verdict->gone >= KNOWN_GAIN;
+	return is_good(verdict, candidate, AGAINST_AT_LAST);
+}
+
 /* A right patch is also right beside all others that are known: drop those that are not. Returns
  * whether none was dropped. */
 static bool check(struct work *work)
@@ -371,7 +381,7 @@ static bool check(struct work *work)
 		/* what was learned last was tried beside all others */
 		if (i + 1 < count || known->count < count || !work->is_last_new)
 			verdict = try_last(work, hypothesis);
-		if (is_good(&verdict, &hypothesis->candidate, AGAINST_AT_LAST))
+		if (is_still_good(&verdict, &hypothesis->candidate))
 			continue;
 		hypothesis->is_hopeless = true;
 		known->count--;

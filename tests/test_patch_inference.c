@@ -124,10 +124,10 @@ static void a_copy_of_other_code_is_noticed(void **state)
 	assert_true(learn(&options, &other).is_wrong);
 }
 
-/* A kernel with three functions, each with a tracepoint's label that is off in its copy:
+/* A kernel with four functions, each with a tracepoint's label that is off in its copy:
  *     xor eax, eax; label; jmp *rcx
  * and where the label leads: call the iterator; jmp behind the label. Probes have a conditional
- * branch, but that of the last tracepoint. Returns are not compressed. */
+ * branch, but that of the third tracepoint. Returns are not compressed. */
 enum {
 	FUNCTION = 0x80, /* bytes of each */
 	HOOK = 0x40,
@@ -136,8 +136,9 @@ enum {
 	PROBES = 0x300,
 	APART = 0x10,
 	SIZE = 0x400,
-	FUNCTIONS = 3,
-	SILENT = 2, /* the last one */
+	FUNCTIONS = 4,
+	SILENT = 2,
+	OTHER = 3,
 	SPACE = 80, /* bytes of trace between visits */
 	PAIR = 2,   /* functions of one of two keys */
 };
@@ -166,8 +167,10 @@ static void make_kernel(uint8_t image[SIZE])
 
 static void load_kernel(struct machine *machine)
 {
-	static const char *const names[] = { "__traceiter_x", "__traceiter_y", "__traceiter_z",
-					     "perf_trace_x",  "perf_trace_y",  "perf_trace_z" };
+	static const char *const names[] = {
+		"__traceiter_w", "__traceiter_x", "__traceiter_y", "__traceiter_z",
+		"perf_trace_w",  "perf_trace_x",  "perf_trace_y",  "perf_trace_z",
+	};
 	uint8_t image[SIZE];
 
 	make_kernel(image);
@@ -185,7 +188,7 @@ static void load_kernel(struct machine *machine)
 }
 
 /* The same without tracepoints: labels of one key, by the kernel's own table. Where they lead is a
- * conditional branch, but in the last function an instruction that packets do not show. */
+ * conditional branch, but in the silent function an instruction that packets do not show. */
 static void load_kernel_of_key(struct machine *machine)
 {
 	struct label_table *labels = &machine->labels;
@@ -406,6 +409,50 @@ static void labels_of_a_key_are_learned_as_one(void **state)
 	end(&bench);
 }
 
+/* Three functions run so often, the first one with its tracepoint on or not, the others likewise;
+ * each time is one later. */
+static void put_phase(struct bench *bench, uint64_t *tsc, unsigned times, bool first, bool others)
+{
+	static const unsigned functions[] = { 0, 1, OTHER };
+
+	for (unsigned i = 0; i < 6 * times; i++) {
+		unsigned index = i / 2 % 3;
+
+		pt_put_value(&bench->trace, PT_TSC, ++*tsc);
+		put_visit(&bench->trace, functions[index], index ? others : first,
+			  functions[(i + 1) / 2 % 3]);
+	}
+}
+
+/* One is on for a while before the others. Beside the group it explains little, and the group
+ * without it would be wrong as often as right. */
+static void one_that_was_switched_on_before_its_group_stays(void **state)
+{
+	const struct flow_patches *patches;
+	struct bench bench = { .config = { .noretcomp = true } };
+	uint64_t tsc = 0, first, second;
+
+	assert_true(bench_machines_new(&bench.machines));
+	load_kernel(bench.machines.host);
+	put_begin(&bench.trace, 0);
+	put_phase(&bench, &tsc, 10, false, false);
+	first = tsc;
+	put_phase(&bench, &tsc, 6, true, false);
+	second = tsc;
+	put_phase(&bench, &tsc, 30, true, true);
+	put_begin(&bench.trace, SILENT);
+	put_visit(&bench.trace, SILENT, true, SILENT);
+	begin_inference(&bench);
+	patches = patch_inference_get(&bench.inference);
+	assert_int_equal(patches->count, 2);
+	assert_null(patches->items[0].change.group.table);
+	assert_int_equal(patches->items[0].change.insn.site, base + 2);
+	assert_in_range(patches->items[0].since, first - 6, first + 1);
+	assert_non_null(patches->items[1].change.group.table);
+	assert_in_range(patches->items[1].since, second - 6, second + 6);
+	end(&bench);
+}
+
 /* What explains as much is no rival if it explains other places. Each key has its segment. */
 static void keys_that_are_met_equally_often_are_both_learned(void **state)
 {
@@ -450,6 +497,7 @@ int main(void)
 		cmocka_unit_test(what_is_switched_on_together_is_learned_as_one),
 		cmocka_unit_test(what_never_disagrees_is_told_as_others_learned),
 		cmocka_unit_test(labels_of_a_key_are_learned_as_one),
+		cmocka_unit_test(one_that_was_switched_on_before_its_group_stays),
 		cmocka_unit_test(keys_that_are_met_equally_often_are_both_learned),
 		cmocka_unit_test(without_disagreement_code_is_as_copied),
 	};
