@@ -139,6 +139,14 @@ static void trace_functions(void)
 	put(TRACING "current_tracer", "function");
 }
 
+static void trace_graph_briefly(void)
+{
+	put(TRACING "set_ftrace_filter", "vfs_* pipe_* schedule*");
+	put(TRACING "current_tracer", "function_graph");
+	work();
+	put(TRACING "current_tracer", "nop");
+}
+
 static void load_module(const char *path, const char *parameters)
 {
 	int fd = open(path, O_RDONLY);
@@ -216,6 +224,7 @@ static const struct scenario {
 	{ "probes", nothing, add_probes },
 	{ "probes-briefly", nothing, add_probes_briefly },
 	{ "ftrace", nothing, trace_functions },
+	{ "graph-briefly", nothing, trace_graph_briefly },
 	{ "modules", have_disk, replace_modules },
 	{ "bpf", open_sockets, attach_filters },
 };

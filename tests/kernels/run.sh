@@ -4,7 +4,7 @@
 # before and after, are made by `ptvm guest`. Some minutes for each scenario; as root; installs what is missing.
 # Usage: tests/kernels/run.sh BUILD DIRECTORY [SCENARIO...]
 # BUILD is where meson built ptvm; what is made stays in DIRECTORY. Scenarios: nothing keys keys-briefly probes
-# probes-briefly modules bpf ftrace (all).
+# probes-briefly modules bpf graph-briefly ftrace (all).
 # KERNEL=FILE.deb is a kernel other than Debian's newest for clouds.
 set -u -o pipefail
 . "$(dirname "$0")/../need.sh"
@@ -12,7 +12,7 @@ usage "$@"
 build=${1:?the directory of the build} to=${2:?the directory to write to}
 shift 2
 build=$(realpath "$build") to=$(realpath -m "$to") deb=${KERNEL:+$(realpath "$KERNEL")}
-(($#)) || set -- nothing keys keys-briefly probes probes-briefly modules bpf ftrace
+(($#)) || set -- nothing keys keys-briefly probes probes-briefly modules bpf graph-briefly ftrace
 cd "$(dirname "$0")/../.." || exit 1
 need cpio gcc libc6-dev linux-libc-dev qemu-system-x86 seabios xz-utils || exit 1
 ptvm=$build/host/ptvm vcpus=2 qemu=
