@@ -6,7 +6,8 @@
 set -u -o pipefail
 . "$(dirname "$0")/../need.sh"
 usage "$@"
-ptvm=$(realpath "${1:?the ptvm to test}") record=$(realpath "${2:?the record_here to test}")
+ptvm=${1:?the ptvm to test} record=${2:?the record_here to test}
+ptvm=$(realpath "$ptvm") record=$(realpath "$record")
 cd "$(dirname "$0")" || exit 1
 . ../check.sh
 need busybox-static cpio dropbear-bin jq libvirt-clients libvirt-daemon-driver-qemu libvirt-daemon-system linux-perf \
