@@ -135,10 +135,10 @@ static uint64_t find_jump(const struct machine *machine)
 	uint64_t ip = symbols_address(&machine->symbols, "ftrace_regs_caller_jmp");
 	struct insn insn;
 
-	return ip && read_insn(machine, ip, &insn) && insn.class == INSN_JCC &&
-			       insn.length == JUMP_SIZE
-		       ? ip
-		       : 0;
+	if (!ip || !read_insn(machine, ip, &insn) || insn.class != INSN_JCC ||
+	    insn.length != JUMP_SIZE)
+		return 0;
+	return ip;
 }
 
 /* Where code is that has another name than "ftrace_...". */
@@ -156,7 +156,7 @@ static uint64_t end_of_callers(const struct symbols *symbols, uint64_t last)
 static void read_tracers(const struct machine *machine, struct ftrace_table *ret)
 {
 	const struct symbols *symbols = &machine->symbols;
-	uint64_t callers[CALLERS], calls[CALLERS];
+	uint64_t callers[CALLERS], calls[CALLERS], jump = find_jump(machine);
 
 	for (int i = 0; i < CALLERS; i++) {
 		callers[i] = symbols_address(symbols, caller_names[i]);
@@ -176,7 +176,7 @@ static void read_tracers(const struct machine *machine, struct ftrace_table *ret
 						.is_graph = tracer_names[i].is_graph };
 
 		if (caller == REGS_CALLER && !tracer_names[i].is_shared)
-			tracer.jump = find_jump(machine);
+			tracer.jump = jump;
 		tracer.address = symbols_address(symbols, tracer_names[i].name);
 		if (tracer.address)
 			ret->tracers[ret->tracer_count++] = tracer;

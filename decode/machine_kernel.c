@@ -176,7 +176,7 @@ static int add_changed(struct machine *machine, const struct elf_file *file)
 		     at += PAGE)
 			r = add_page(machine, segment->address + at, data + at);
 	}
-	return r == -PTVM_NO_MEMORY ? r : 0;
+	return r;
 }
 
 /* Read the later copy. Where the first one has code, it stays: when it changed is not known. What
