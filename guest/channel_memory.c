@@ -7,6 +7,7 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/text.h"
+#include "guest/bpf_symbols.h"
 #include "guest/guest_copy.h"
 #include "guest/guest_kernel.h"
 #include "guest/guest_modules.h"
@@ -40,12 +41,16 @@ static void print_symbols(const struct guest_kernel *kernel, struct text *text)
 static int make_kallsyms(struct channel_memory *memory, struct ptvm_error *error)
 {
 	_cleanup_(module_list_free) struct module_list list = { 0 };
+	struct guest_kernel *kernel = &memory->kernel;
+	uint64_t bpf = guest_kernel_symbol(kernel, "bpf_kallsyms");
 	int r;
 
-	print_symbols(&memory->kernel, &memory->text);
-	r = module_list_find(&memory->kernel.walk, memory->kernel.image_end, &list, error);
+	print_symbols(kernel, &memory->text);
+	r = module_list_find(&kernel->walk, kernel->image_end, &list, error);
 	for (size_t i = 0; i < list.count && !r && memory->text.size <= GUEST_KALLSYMS_BYTES; i++)
-		r = module_symbols_print(&memory->kernel.walk, &list.items[i], &memory->text);
+		r = module_symbols_print(&kernel->walk, &list.items[i], &memory->text);
+	if (bpf && !r)
+		bpf_symbols_print(&kernel->walk, bpf, kernel->image_end, &memory->text);
 	return r;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decode/text.h"
+#include "guest/bpf_symbols.h"
 #include "guest/module_list.h"
 #include "guest/module_symbols.h"
 #include "guest/page_walk.h"
@@ -32,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		module_list_print(&list, &text);
 	for (size_t i = 0; i < list.count && text.size < HALF; i++)
 		(void)module_symbols_print(&walk, &list.items[i], &text);
+	bpf_symbols_print(&walk, image_end - PAGE, image_end, &text);
 	module_list_free(&list);
 	text_free(&text);
 	fake_memory_deinit(&memory);
