@@ -128,8 +128,10 @@ static void read_header(const uint8_t *p, struct perf_item *ret)
 /* NULL, or why this cannot be a record. */
 static const char *header_fault(const struct perf_item *item, uint64_t left)
 {
-	/* Compressed bytes and the features in a pipe have any size. */
-	bool may_be_odd = item->type == PERF_COMPRESSED || item->type == PERF_HEADER_FEATURE;
+	/* Compressed bytes and the features in a pipe have any size, and a build id as perf inject
+	 * writes it has 100 bytes and more. */
+	bool may_be_odd = item->type == PERF_COMPRESSED || item->type == PERF_HEADER_FEATURE ||
+			  item->type == PERF_HEADER_BUILD_ID;
 
 	if (item->size < HEADER)
 		return "record smaller than its header";

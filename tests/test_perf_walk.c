@@ -263,16 +263,20 @@ static void formats_of_tracepoints_belong_to_their_record(void **state)
 	assert_whole(bench);
 }
 
-/* The features in a pipe, and compressed bytes. */
+/* The features in a pipe, build ids, and compressed bytes. */
 static void some_records_have_any_size(void **state)
 {
 	struct bench *bench = *state;
 
 	add(bench, PERF_HEADER_FEATURE, "feature", 5);
 	add_number(bench, 4);
+	add(bench, PERF_HEADER_BUILD_ID, "build id", 4);
+	add_number(bench, 5);
 	start_whole(bench);
 	assert_int_equal(next(bench)->size, 13);
 	assert_number(bench, 4);
+	assert_int_equal(next(bench)->size, 12);
+	assert_number(bench, 5);
 	assert_end(bench);
 	assert_whole(bench);
 }
