@@ -324,7 +324,8 @@ static int user_code(struct machine *machine, int32_t pid, uint64_t address, uin
 	return bytes.size ? 0 : -PTVM_NO_CODE;
 }
 
-/* Note, once, that a kernel ran of whose code there is no copy, and which options name one. */
+/* Note, once, that a kernel is asked about of which there is no copy, and which options name one.
+ */
 static void note_no_kernel(struct machine *machine)
 {
 	if (machine->is_flat || has_kernel(machine))
@@ -448,6 +449,8 @@ void machine_symbol(struct machine *machine, int32_t pid, uint64_t address, uint
 		kernel_symbol(machine, address, time, ret);
 	else
 		user_symbol(machine, pid, address, time, ret);
+	if (is_kernel(machine, address) && !ret->name && !machine->symbols.count)
+		note_no_kernel(machine);
 }
 
 uint64_t machine_file_address(const struct machine *machine, int32_t pid, uint64_t address,

@@ -133,8 +133,11 @@ static void without_files_nothing_is_known(void **state)
 	struct bench *bench = *state;
 
 	assert_int_equal(load(bench), 0);
-	assert_symbol(bench, TEXT, "?+0 (?)");
 	assert_note(bench, 0, NULL);
+	assert_symbol(bench, TEXT, "?+0 (?)");
+	assert_symbol(bench, TEXT + 1, "?+0 (?)");
+	assert_note(bench, 0, "--kallsyms");
+	assert_note(bench, 1, NULL);
 }
 
 static void code_of_a_kcore_is_all_the_kernels(void **state)
