@@ -128,6 +128,11 @@ static int help(int argc, char **argv)
 	char word[] = "--help";
 	char *ask[] = { argv[1], word, NULL };
 
+	if (argc > 2) {
+		(void)fprintf(stderr, "ptvm: unexpected argument: %s; see 'ptvm --help'\n",
+			      argv[2]);
+		return 2;
+	}
 	if (argc > 1 && !is_help(argv[1]))
 		return run_verb(2, ask);
 	print_help(stdout);

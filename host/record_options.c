@@ -213,7 +213,7 @@ static int check(const struct record_options *options, struct ptvm_error *error)
 			       : 0;
 	if (!names_what)
 		wrong = "what to trace? name a guest with --domain or -p, threads with -t, or "
-			"CPUs with -C";
+			"CPUs with -C or -a";
 	else if (options->is_per_thread && (options->has_cpus || options->is_all_cpus))
 		wrong = "--per-thread follows threads to any CPU: leave -C and -a out";
 	else if (options->vcpus.count && !options->domains.count && !options->pids.count)
@@ -254,7 +254,7 @@ static int parse(const struct option_row *rows, int argc, char **argv, struct re
 		 struct ptvm_error *error)
 {
 	const struct options options = {
-		.usage = "ptvm record --domain NAME|-p PID|-t TID|-C CPUS [OPTION]... "
+		.usage = "ptvm record --domain NAME|-p PID|-t TID|-C CPUS|-a [OPTION]... "
 			 "[-- COMMAND]",
 		.summary = "Trace the vCPU threads of guests, host and guest together, until "
 			   "COMMAND ends or Ctrl-C.",

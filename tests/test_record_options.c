@@ -89,7 +89,7 @@ static void options_of_perf_that_are_not_here_say_why(void **state)
 static void something_must_be_named(void **state)
 {
 	static const char nothing[] = "what to trace? name a guest with --domain or -p, threads "
-				      "with -t, or CPUs with -C";
+				      "with -t, or CPUs with -C or -a";
 
 	assert_refused("", nothing);
 	assert_refused("-- true", nothing);
