@@ -53,13 +53,12 @@ static bool print(const uint8_t *ksym, size_t room, uint64_t from, struct text *
 void bpf_symbols_print(struct page_walk *walk, uint64_t head, uint64_t start, struct text *text)
 {
 	uint8_t bytes[BEFORE + POINTERS_BYTES];
-	uint64_t node = head, last;
+	uint64_t node, last = head;
 
-	for (unsigned i = 0; i <= BPF_SYMBOLS; i++) {
-		last = node;
-		if (page_walk_read(walk, last, bytes, 8, NULL))
-			return;
-		node = load_le(bytes, 8);
+	if (page_walk_read(walk, head, bytes + BEFORE, 8, NULL))
+		return;
+	for (unsigned i = 0; i < BPF_SYMBOLS; i++, last = node) {
+		node = load_le(bytes + BEFORE, 8);
 		if (node == head || node < BEFORE ||
 		    page_walk_read(walk, node - BEFORE, bytes, sizeof(bytes), NULL) ||
 		    load_le(bytes + BEFORE + 8, 8) != last)
