@@ -278,8 +278,7 @@ bool ftrace_change_has(const struct ftrace_change *change, uint64_t ip)
 {
 	const struct ftrace_site *site;
 
-	if ((change->tracer.call && change->tracer.call == ip) ||
-	    (change->tracer.jump && change->tracer.jump == ip) || static_call(change, ip))
+	if (change->tracer.call == ip || change->tracer.jump == ip || static_call(change, ip))
 		return true;
 	if (change->site)
 		return change->site == ip;
@@ -296,7 +295,7 @@ bool ftrace_change_insn(const struct ftrace_change *change, uint64_t ip, struct 
 		return false;
 	if (call)
 		*ret = *call;
-	else if (tracer->jump && tracer->jump == ip)
+	else if (ip == tracer->jump)
 		*ret = patched_insn_label(ip, JUMP_SIZE, ip + JUMP_SIZE);
 	else if (!tracer->caller)
 		*ret = patched_insn_label(ip, SITE_SIZE, ip + SITE_SIZE);

@@ -445,11 +445,12 @@ void machine_symbol(struct machine *machine, int32_t pid, uint64_t address, uint
 	uint64_t time = known_time(machine, time_ns);
 
 	*ret = (struct symbol_view){ 0 };
-	if (is_kernel(machine, address))
-		kernel_symbol(machine, address, time, ret);
-	else
+	if (!is_kernel(machine, address)) {
 		user_symbol(machine, pid, address, time, ret);
-	if (is_kernel(machine, address) && !ret->name && !machine->symbols.count)
+		return;
+	}
+	kernel_symbol(machine, address, time, ret);
+	if (!ret->name && !machine->symbols.count)
 		note_no_kernel(machine);
 }
 
