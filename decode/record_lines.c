@@ -71,7 +71,8 @@ static const char *comm_of(const struct record_lines *lines, const struct perf_r
 			       record->machine_pid ? record->machine_pid : pid);
 		return guest;
 	}
-	return sideband_comm(lines->config->sideband, tid, record->time);
+	return sideband_comm_by(lines->config->sideband, tid,
+				record - lines->config->data->records.items);
 }
 
 /* The event that a record came with, where there is no trace: its line then looks like those of the

@@ -266,6 +266,11 @@ const char *sideband_comm(const struct sideband *sideband, int32_t tid, uint64_t
 	return thread_table_name(&sideband->threads, tid, time_ns);
 }
 
+const char *sideband_comm_by(const struct sideband *sideband, int32_t tid, size_t order)
+{
+	return thread_table_name_by(&sideband->threads, tid, order);
+}
+
 uint64_t sideband_comm_until(const struct sideband *sideband, int32_t tid, uint64_t time_ns)
 {
 	return thread_table_name_until(&sideband->threads, tid, time_ns);

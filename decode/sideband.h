@@ -45,6 +45,9 @@ size_t switches_begun(const struct switch_entry *switches, size_t count, uint64_
  * (perf prints ":TID"). The idle thread 0 is "swapper". */
 const char *sideband_comm(const struct sideband *sideband, int32_t tid, uint64_t time_ns);
 
+/** The same as of a record, by its place among the recording's: several may have one time. */
+const char *sideband_comm_by(const struct sideband *sideband, int32_t tid, size_t order);
+
 /** When a thread takes another name after a time, in ns; UINT64_MAX never. */
 uint64_t sideband_comm_until(const struct sideband *sideband, int32_t tid, uint64_t time_ns);
 

@@ -55,14 +55,17 @@ static int compare_forks(const void *a, const void *b)
 	return sort_order(x->order, y->order);
 }
 
-/* The last name of `tid` before record `order`; NULL none. */
-static const char *name_before(const struct thread_table *table, int32_t tid, size_t order)
+static const char idle_name[] = "swapper";
+
+const char *thread_table_name_by(const struct thread_table *table, int32_t tid, size_t order)
 {
 	const struct thread_name *names = table->names.items;
 	const size_t next = search_sorted(table->names.count, i,
 					  names[i].tid < tid ||
-						  (names[i].tid == tid && names[i].order < order));
+						  (names[i].tid == tid && names[i].order <= order));
 
+	if (!tid)
+		return idle_name;
 	return next && names[next - 1].tid == tid ? names[next - 1].name : NULL;
 }
 
@@ -79,7 +82,7 @@ static int name_forks(struct thread_table *table)
 			forks[count++] = &table->names.items[i];
 	qsort(forks, count, sizeof(struct thread_name *), compare_forks);
 	for (size_t i = 0; i < count; i++)
-		forks[i]->name = name_before(table, forks[i]->parent_tid, forks[i]->order);
+		forks[i]->name = thread_table_name_by(table, forks[i]->parent_tid, forks[i]->order);
 	return 0;
 }
 
@@ -105,7 +108,7 @@ const char *thread_table_name(const struct thread_table *table, int32_t tid, uin
 	size_t next = names_until(table, tid, time_ns);
 
 	if (!tid)
-		return "swapper";
+		return idle_name;
 	if (!next || table->names.items[next - 1].tid != tid)
 		return NULL;
 	return table->names.items[next - 1].name;

@@ -46,6 +46,9 @@ int thread_table_settle(struct thread_table *table);
 /** The name of a thread at a time; NULL unknown. The idle thread 0 is "swapper". */
 const char *thread_table_name(const struct thread_table *table, int32_t tid, uint64_t time_ns);
 
+/** The same as of record number `order`, this one included. */
+const char *thread_table_name_by(const struct thread_table *table, int32_t tid, size_t order);
+
 /** When a thread takes another name after a time, in ns; UINT64_MAX never. */
 uint64_t thread_table_name_until(const struct thread_table *table, int32_t tid, uint64_t time_ns);
 

@@ -105,6 +105,22 @@ static void a_name_holds_until_the_next_one(void **state)
 	assert_null(thread_table_name(&table, 8, 2000));
 }
 
+/* What perf makes up of threads that were there before has no time. */
+static void records_of_one_time_are_told_apart(void **state)
+{
+	const struct thread_name fork = { .order = 1, .tid = 7, .parent_tid = 0 };
+
+	assert_int_equal(thread_table_add_name(&table, fork), 0);
+	add_name(2, 0, 7, "init");
+	settle();
+	assert_null(thread_table_name_by(&table, 7, 0));
+	assert_string_equal(thread_table_name_by(&table, 7, 1), "swapper");
+	assert_string_equal(thread_table_name_by(&table, 7, 2), "init");
+	assert_string_equal(thread_table_name_by(&table, 7, 3), "init");
+	assert_string_equal(thread_table_name_by(&table, 0, 0), "swapper");
+	assert_null(thread_table_name_by(&table, 8, 3));
+}
+
 static void a_new_thread_is_called_as_its_parent_was(void **state)
 {
 	struct thread_name fork = { .order = 3, .time = 3000, .tid = 9, .parent_tid = 8 };
@@ -129,6 +145,7 @@ int main(void)
 		TEST(what_is_told_again_is_not_kept),
 		TEST(many_threads_take_no_more_than_they_need),
 		TEST(a_name_holds_until_the_next_one),
+		TEST(records_of_one_time_are_told_apart),
 		TEST(a_new_thread_is_called_as_its_parent_was),
 	};
 
