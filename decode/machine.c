@@ -339,12 +339,12 @@ static void note_no_kernel(struct machine *machine)
 			     "kcore_dir__%d of the recording, or into %d/proc below --guestmount",
 			     machine->kernel_name, machine->pid, machine->pid);
 	else
-		machine_note(
-			machine, "%s: no copy of its code: name %s", machine->kernel_name,
-			machine->is_guest
-				? "--guestkallsyms, with kcore beside it, or --guestvmlinux"
-				: "--kallsyms, with kcore beside it (/proc/kallsyms if that kernel "
-				  "still runs), or -k");
+		machine_note(machine, "%s: no copy of its code: %s", machine->kernel_name,
+			     machine->is_guest
+				     ? "name --guestkallsyms, with kcore beside it, or "
+				       "--guestvmlinux"
+				     : "name --kallsyms, with kcore beside it, or -k; perf "
+				       "buildid-cache --kcore /proc/kcore keeps that which runs");
 	machine->no_kernel_noted = true;
 	(void)pthread_mutex_unlock(&machine->lock);
 }

@@ -9,8 +9,7 @@
 #include "decode/base/numbered.h"
 #include "decode/machine_parts.h"
 
-/* DIRECTORY/NAME in the machine's arena when it is there to read, NULL otherwise. */
-static const char *file_in(struct machine *machine, const char *directory, const char *name)
+const char *machine_path(struct machine *machine, const char *directory, const char *name)
 {
 	char path[PATH_MAX];
 	int n = snprintf(path, sizeof(path), "%s/%s", directory, name);
@@ -28,15 +27,15 @@ static const char *file_beside(struct machine *machine, const char *other, const
 
 	if (slash && slash - other < PATH_MAX)
 		*(char *)mempcpy(directory, other, (size_t)(slash - other)) = 0;
-	return file_in(machine, directory, name);
+	return machine_path(machine, directory, name);
 }
 
-static struct kernel_files files_in(struct machine *machine, const char *directory)
+struct kernel_files machine_kernel_files(struct machine *machine, const char *directory)
 {
 	return (struct kernel_files){
-		.kallsyms = file_in(machine, directory, "kallsyms"),
-		.kcore = file_in(machine, directory, "kcore"),
-		.modules = file_in(machine, directory, "modules"),
+		.kallsyms = machine_path(machine, directory, "kallsyms"),
+		.kcore = machine_path(machine, directory, "kcore"),
+		.modules = machine_path(machine, directory, "modules"),
 	};
 }
 
@@ -67,7 +66,7 @@ static const char *later_file(struct machine *machine, const char *recording, co
 		(void)snprintf(name, sizeof(name), "data.ptvm-%s__%d", what, machine->pid);
 	else
 		(void)snprintf(name, sizeof(name), "data.ptvm-%s", what);
-	return recording ? file_in(machine, recording, name) : NULL;
+	return recording ? machine_path(machine, recording, name) : NULL;
 }
 
 static int load(struct machine *machine, const char *recording, const char *directory,
@@ -76,7 +75,9 @@ static int load(struct machine *machine, const char *recording, const char *dire
 	struct kernel_files files = { 0 };
 
 	if (directory)
-		files = files_in(machine, directory);
+		files = machine_kernel_files(machine, directory);
+	if (!files.kallsyms && !files.kcore && !asked->kallsyms && !asked->vmlinux)
+		files = machine_cached_kernel(machine);
 	files.later_kcore = later_file(machine, recording, "kcore");
 	files.later_kallsyms = later_file(machine, recording, "kallsyms");
 	prefer(machine, &files, asked);

@@ -55,6 +55,7 @@ struct machine {
 	/* Where the recording says the kernel is: a symbol and its address; NULL unknown. */
 	const char *reference_name;
 	uint64_t reference_address;
+	struct build_id kernel_id; /* the host's, none unknown */
 	struct processes processes;
 	struct {
 		struct dso **items;
@@ -122,6 +123,19 @@ struct kernel_files {
 	/* what a later copy has besides, see docs/recording-format.md */
 	const char *later_kcore, *later_kallsyms;
 };
+
+/** DIRECTORY/NAME, which lives as long as the machine, if it is there; NULL otherwise. */
+const char *machine_path(struct machine *machine, const char *directory, const char *name);
+
+/** The files of a kernel in a directory laid out as kcore_dir. */
+struct kernel_files machine_kernel_files(struct machine *machine, const char *directory);
+
+/**
+ * The files of the host's kernel for a recording that brings none, where perf keeps and takes them:
+ * in its cache, by the kernel's build id, else from the kernel that runs now if it is the same.
+ * Call after the records were read. Without a build id, and below a --symfs, there are none.
+ */
+struct kernel_files machine_cached_kernel(struct machine *machine);
 
 /**
  * Load a kernel's code and symbols, after the records were read.

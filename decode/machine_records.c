@@ -99,6 +99,8 @@ static int read_kernel_map(struct reader *reader, const struct perf_record *reco
 		reader->bad_records++;
 		return 0;
 	}
+	if (reference && machine == reader->machines->host && map->build_id.size)
+		machine->kernel_id = map->build_id;
 	return named_ranges_add(&machine->maps, map->start, map->start + map->size, record->time,
 				name);
 }
@@ -250,8 +252,8 @@ static int compare_build_ids(const void *a, const void *b)
 	return strcmp((*left)->filename, (*right)->filename);
 }
 
-/* The recording's table of build ids, as far as it is of the host's user space. */
-static int sort_build_ids(struct reader *reader)
+/* The recording's table of build ids, as far as it is of the host. */
+static int read_build_ids(struct reader *reader)
 {
 	const struct perf_data *data = reader->data;
 
@@ -262,8 +264,12 @@ static int sort_build_ids(struct reader *reader)
 	for (size_t i = 0; i < data->build_ids.count; i++) {
 		const struct perf_build_id *id = &data->build_ids.items[i];
 
-		if (id->cpumode == PERF_CPUMODE_USER && id->pid <= 0)
+		if (id->pid > 0)
+			continue;
+		if (id->cpumode == PERF_CPUMODE_USER)
 			reader->build_ids[reader->build_id_count++] = id;
+		else if (id->cpumode == PERF_CPUMODE_KERNEL && reference_of(id->filename))
+			reader->machines->host->kernel_id = id->id;
 	}
 	qsort(reader->build_ids, reader->build_id_count, sizeof(*reader->build_ids),
 	      compare_build_ids);
@@ -370,7 +376,7 @@ int machines_read_records(struct machines *machines, const struct perf_data *dat
 	int r = read_programs(&reader);
 
 	if (!r)
-		r = sort_build_ids(&reader);
+		r = read_build_ids(&reader);
 	if (!r)
 		r = read_all_first(&reader);
 	if (!r)

@@ -436,6 +436,23 @@ static void a_build_id_of_the_map_goes_before_the_tables(void **state)
 	assert_int_equal(view.map->dso->build_id.bytes[0], 9);
 }
 
+/* The table has modules, too, and kernels of guests. */
+static void the_kernels_build_id_is_in_the_table(void **state)
+{
+	static struct perf_build_id table[] = {
+		{ KERNEL, -1, { { 1 }, 20 }, "[kernel.kallsyms]" },
+		{ KERNEL, -1, { { 2 }, 20 }, "/lib/modules/6.1/kvm.ko" },
+		{ KERNEL, 7, { { 3 }, 20 }, "[kernel.kallsyms]" },
+		{ USER, -1, { { 4 }, 20 }, "[kernel.kallsyms]" },
+	};
+	struct bench *bench = *state;
+
+	assert_int_equal(read_all(bench)->kernel_id.size, 0);
+	bench->data.build_ids.items = table;
+	bench->data.build_ids.count = sizeof(table) / sizeof(table[0]);
+	assert_int_equal(read_all(bench)->kernel_id.bytes[0], 1);
+}
+
 /* Maps of one file at many places are of one file. */
 static void a_file_is_known_once(void **state)
 {
@@ -574,6 +591,7 @@ int main(void)
 		WITH_FIXTURE(what_guests_processes_do_is_not_the_hosts),
 		cmocka_unit_test(what_is_no_file_is_named_as_perf_names_it),
 		WITH_FIXTURE(build_ids_are_those_of_the_hosts_programs),
+		WITH_FIXTURE(the_kernels_build_id_is_in_the_table),
 		WITH_FIXTURE(the_tables_vdso_is_not_that_of_32_bit_code),
 		WITH_FIXTURE(a_build_id_of_the_map_goes_before_the_tables),
 		WITH_FIXTURE(a_file_is_known_once),

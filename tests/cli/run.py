@@ -633,8 +633,8 @@ def test_a_terminal_gets_a_pager():
 
 def test_code_that_nobody_has_can_be_named():
     notes = ptvm("script", "-i", RECORDING / "data", "--itrace=e").stderr.splitlines()[1:]
-    equal(notes, ["ptvm script: [kernel.kallsyms]: no copy of its code: name --kallsyms, with kcore beside it "
-                  "(/proc/kallsyms if that kernel still runs), or -k",
+    equal(notes, ["ptvm script: [kernel.kallsyms]: no copy of its code: name --kallsyms, with kcore beside it, "
+                  "or -k; perf buildid-cache --kcore /proc/kcore keeps that which runs",
                   "ptvm script: [guest.kernel.kallsyms]: no copy of its code: name --guestkallsyms, with kcore beside "
                   "it, or --guestvmlinux", f"ptvm script: {RECORDING}/data: nothing could be decoded"])
     run = ptvm("script", "-i", RECORDING / "data", "--itrace=e", "--kallsyms", RECORDING / "kcore_dir/kallsyms",
