@@ -178,8 +178,8 @@ static int run(struct script *script, struct ptvm_error *error)
 	if (result.note)
 		(void)fprintf(stderr, "ptvm script: %s\n", result.note);
 	if (!r && script->lacks_address && result.written)
-		(void)fputs("ptvm script: sym, symoff and dso are those of ip or addr, which -F "
-			    "leaves out\n",
+		(void)fputs("ptvm script: sym and dso are those of ip or addr, and symoff is that "
+			    "of sym, which -F leaves out\n",
 			    stderr);
 	if (!r)
 		report_nothing(script, &result);

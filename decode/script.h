@@ -60,7 +60,7 @@ struct script {
 	char modifier[MODIFIER_SIZE];
 	const struct aux_queue *queues;
 	size_t queue_count;
-	bool lacks_address; /* sym, symoff or dso were asked for, but not what they would name */
+	bool lacks_address; /* sym, symoff or dso were asked for, but not what they belong to */
 	bool may_be_empty;  /* the options may leave nothing to decode: then that is no failure */
 };
 

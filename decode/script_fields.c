@@ -71,11 +71,14 @@ static int choose(const struct script_args *args, enum event_kind kind, struct c
 	return 0;
 }
 
-/* Drop what belongs to an address that is not printed. Branches also print a target alone. */
+/* Drop what belongs to an address, or to a symbol, that is not printed. Branches also print a
+ * target alone. */
 static uint32_t without_strays(uint32_t fields, uint32_t addresses)
 {
 	if (!(fields & addresses))
-		fields &= ~(uint32_t)(FIELD_SYM | FIELD_SYMOFF | FIELD_DSO);
+		fields &= ~(uint32_t)(FIELD_SYM | FIELD_DSO);
+	if (!(fields & FIELD_SYM))
+		fields &= ~(uint32_t)FIELD_SYMOFF;
 	return fields;
 }
 

@@ -111,6 +111,8 @@ static void names_need_an_address(void **state)
 		{ "comm,sym,symoff,dso", FIELD_COMM, true },
 		{ "-ip,-addr,+dso", BRANCHES & ~(PLACE | FIELD_ADDR), true },
 		{ "-ip,-addr", BRANCHES & ~(PLACE | FIELD_ADDR), false },
+		{ "ip,symoff", FIELD_IP, true },
+		{ "-sym", BRANCHES & ~(FIELD_SYM | FIELD_SYMOFF | FIELD_ADDR), false },
 		{ "comm", FIELD_COMM, false },
 		{ "addr,sym", FIELD_ADDR | FIELD_SYM, false },
 		{ "callindent,sym", FIELD_CALLINDENT | FIELD_SYM, false },

@@ -213,7 +213,7 @@ def test_options_of_perf_that_are_not_here_say_what_does_it():
 def test_names_of_an_address_that_is_left_out_are_missed():
     run = ptvm("script", "-i", RECORDING, "-C1", "--itrace=i100i", "-F", "sym")
     equal((run.returncode, run.stdout.strip(), run.stderr),
-          (0, "", "ptvm script: sym, symoff and dso are those of ip or addr, which -F leaves out\n"))
+          (0, "", "ptvm script: sym and dso are those of ip or addr, and symoff is that of sym, which -F leaves out\n"))
     for args in (["--itrace=w", "-F", "sym"], ["--itrace=i100i", "-F", "comm"], ["--call-trace", "-F", "sym,callindent"]):
         equal((args, ptvm("script", "-i", RECORDING, "-C1", *args).stderr), (args, ""))
 
