@@ -16,6 +16,12 @@ _ptvm()
 	list=$(ptvm "${verb[@]}" --complete 2>/dev/null)
 	COMPREPLY=()
 
+	if ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == help ]]; then
+		list=$(cut -f1 <<< "$list" | grep -v -e ^- -e ^help)
+		((COMP_CWORD == 2)) && COMPREPLY=($(compgen -W "$list" -- "$word"))
+		return 0
+	fi
+
 	# What follows -- is a command.
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		[[ ${COMP_WORDS[i]} == -- ]] || continue
@@ -24,10 +30,20 @@ _ptvm()
 		return 0
 	done
 
-	# bash splits --input=FILE into three words. Optional arguments must be joined.
-	[[ $word == = ]] && word= joined=$previous
-	[[ $previous == = ]] && joined=${COMP_WORDS[COMP_CWORD - 2]}
-	line=$(_ptvm_option "${joined:-$previous}" "$list")
+	# bash splits --input=FILE into three words, and --control=fifo:FILE into five. Optional arguments
+	# must be joined.
+	[[ $word == [=:] ]] && word= joined=$previous
+	[[ $previous == [=:] ]] && joined=${COMP_WORDS[COMP_CWORD - 2]}
+	if [[ $joined == [!-]* ]]; then # fields of a kind of events, or a place
+		for ((i = COMP_CWORD - 2; i > 1; i--)); do
+			[[ ${COMP_WORDS[i]} == -* ]] && break
+		done
+		line=$(_ptvm_option "${COMP_WORDS[i]}" "$list")
+		[[ $line == *$'\t'LIST$'\t'* ]] || line=$'\tFILE'
+		[[ $joined == ssh ]] && COMPREPLY=($(compgen -A hostname -- "$word")) && return 0
+	else
+		line=$(_ptvm_option "${joined:-$previous}" "$list")
+	fi
 	if [[ -n $joined || $line == *=$'\t'* ]]; then
 		argument=$(cut -f2 <<< "$line")
 		values=$(cut -f4 <<< "$line" | tr ' ' '\n')

@@ -543,13 +543,19 @@ def test_bash_completes():
         COMP_WORDS=(ptvm script --insn-trace =); COMP_CWORD=3; _ptvm; echo "${{COMPREPLY[*]}}"
         COMP_WORDS=(ptvm script --insn-trace --inp); COMP_CWORD=3; _ptvm; echo "${{COMPREPLY[*]}}"
         COMP_WORDS=(ptvm record --via = m); COMP_CWORD=4; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm record --via = mount = docs/ma); COMP_CWORD=6; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm record --control = fifo : docs/ma); COMP_CWORD=6; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm script -F hw : ip,sym); COMP_CWORD=5; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm help ""); COMP_CWORD=2; _ptvm; echo "${{COMPREPLY[*]}}"
+        COMP_WORDS=(ptvm help s); COMP_CWORD=2; _ptvm; echo "${{COMPREPLY[*]}}"
         COMP_WORDS=(ptvm record --duration ""); COMP_CWORD=3; _ptvm; echo "${{COMPREPLY[*]}}"
         COMP_WORDS=(ptvm record -- moun); COMP_CWORD=3; _ptvm; echo "${{COMPREPLY[*]}}" """
     run = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True, cwd=PROJECT)
     lines = run.stdout.splitlines()
     assert "mount" in lines.pop().split(), run.stdout
     equal(lines, ["--input=", "script", "docs/man", "docs/man", "ip,sym ip,symoff", "+insn +insnlen", "raw", "--input=",
-                  "mount= memory", ""])
+                  "mount= memory", "docs/man", "docs/man", "ip,sym ip,symoff",
+                  "check record guest correlate script", "script", ""])
 
 
 def test_a_closed_pipe_ends_quietly():
