@@ -6,18 +6,17 @@
 #include "decode/flow_patch.h"
 #include "decode/patch_hypotheses.h"
 #include "decode/sample_run.h"
+#include "decode/sample_survey.h"
 
 enum {
-	LEARN_BYTES = 4 << 20,  /* of trace in all queues to learn from, or a sample of so much, */
-	LEARN_INSNS = 1 << 21,  /* and about so many instructions of what is at odds */
-	LOOK_BYTES = 512 << 10, /* the same to see whether there is anything to learn */
-	OTHERS = 64,         /* segments kept that are not at odds: what speaks against patches */
-	INSNS_MAX = 1 << 28, /* followed in all to learn: up to some seconds */
-	TRIED = 20,          /* of them in one round */
-	FAILED_MAX = 6,      /* rounds that end without a patch */
-	LEAST_GAIN = 5,      /* places that a patch must explain: more than chance does; */
-	KNOWN_GAIN = 2,      /* one that a later copy has; */
-	LIMITED_GAIN = 20,   /* one that was in force for a part of the time only, */
+	LEARN_BYTES = 4 << 20,   /* of trace in all queues to learn from, or a sample of so much */
+	LOOK_BYTES = 512 << 10,  /* the same to see whether there is anything to learn */
+	INSNS_MAX = 1 << 28,     /* followed in all to learn: up to some seconds */
+	TRIED = 20,              /* of them in one round */
+	FAILED_MAX = 6,          /* rounds that end without a patch */
+	LEAST_GAIN = 5,          /* places that a patch must explain: more than chance does; */
+	KNOWN_GAIN = 2,          /* one that a later copy has; */
+	LIMITED_GAIN = 20,       /* one that was in force for a part of the time only, */
 	LIMITED_GROUP_GAIN = 10, /* or many at once */
 	AGAINST = 16,            /* places that it explains, for each one against it; */
 	AGAINST_AT_LAST = 64,    /* the same in the check at the end; */
@@ -391,62 +390,6 @@ static bool check(struct work *work)
 	return known->count == count;
 }
 
-/* What a first look at the segments of the sample has told. */
-struct survey {
-	bool *at_odds;            /* each of them; NULL without memory */
-	uint64_t bytes, odds;     /* of all, and of those that are */
-	uint64_t insns, followed; /* instructions and bytes, up to where each was at odds */
-};
-
-static void look_at(struct sample_run *run, struct survey *ret)
-{
-	*ret = (struct survey){ .at_odds = calloc(run->segments.count + 1, sizeof(bool)) };
-	for (size_t i = 0; ret->at_odds && i < run->segments.count; i++) {
-		const struct pt_segment *segment = &run->segments.items[i].segment;
-		uint64_t size = segment->to - segment->from;
-
-		ret->at_odds[i] = sample_run_disagrees(run, i, true);
-		ret->bytes += size;
-		ret->odds += ret->at_odds[i] ? size : 0;
-		ret->insns += run->flow.insns;
-		ret->followed += pt_cursor_position(&run->flow.cursor) - segment->from;
-	}
-}
-
-/* Whether a segment is at odds and one next to it is not, or the other way round. */
-static bool is_at_border(const struct survey *found, size_t index, size_t count)
-{
-	bool at_odds = found->at_odds[index];
-
-	return (index && found->at_odds[index - 1] != at_odds) ||
-	       (index + 1 < count && found->at_odds[index + 1] != at_odds);
-}
-
-/* Some of the segments will do, as all are followed again and again: those at borders, which show
- * since and until when the code was as copied, and of the others each nth. Returns whether any is
- * at odds. */
-static bool thin_out(struct work *work)
-{
-	struct sample_segments *segments = &work->run.segments;
-	size_t kept = 0, count = segments->count, seen[2] = { 0 };
-	struct survey found;
-	uint64_t insns;
-
-	look_at(&work->run, &found);
-	insns = found.odds * found.insns / (found.followed + 1);
-	for (size_t i = 0; found.odds && i < count; i++) {
-		bool at_odds = found.at_odds[i];
-		uint64_t nth = 1 + (at_odds ? insns / LEARN_INSNS : count / OTHERS);
-
-		if (seen[at_odds]++ % nth == 0 || is_at_border(&found, i, count))
-			segments->items[kept++] = segments->items[i];
-	}
-	segments->count = kept;
-	work->bytes = found.bytes;
-	free(found.at_odds);
-	return found.odds && !sample_run_settle(&work->run);
-}
-
 static void work_free(struct work *work)
 {
 	sample_run_free(&work->run);
@@ -468,7 +411,8 @@ static void infer(struct patch_inference *inference)
 		return;
 	work->inference = inference;
 	(void)sample_run_init(inference, LEARN_BYTES, INSNS_MAX, &work->run);
-	for (unsigned i = 0; i < LEARNED_MAX && (i || thin_out(work)); i++) {
+	for (unsigned i = 0;
+	     i < LEARNED_MAX && (i || sample_survey_thin_out(&work->run, &work->bytes)); i++) {
 		learn(work);
 		if (check(work))
 			break;

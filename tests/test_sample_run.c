@@ -6,76 +6,36 @@
 
 #include <cmocka.h>
 
-#include "tests/flow_bench.h"
+#include "tests/sample_bench.h"
 
 /* Samples of simulated kernels whose labels change while they run. */
 
 enum { SEEDS = 40 };
 
 struct fixture {
-	struct sim_vm vm;
-	struct pt_config config;
-	struct machines machines;
-	struct pt_offsets offsets;
-	struct bench_queue queue;
-	struct patch_inference inference;
-	struct sample_run run;
+	struct sample_bench bench;
 	struct flow_patches patches;
 	struct patch_candidates candidates;
 	struct mismatch_log base, all, some;
 };
 
-/* In smaller segments than usual, so that there are many. */
-static void cut(struct fixture *f)
-{
-	struct pt_segment segment;
-	struct pt_walk walk;
-
-	f->run.segments.count = 0;
-	pt_walk_init(&walk, &f->queue.queue, &f->config, &f->offsets, 1);
-	while (!pt_walk_next(&walk, &segment)) {
-		assert_true(f->run.segments.count < f->run.segments.room);
-		f->run.segments.items[f->run.segments.count++] =
-			(struct sample_segment){ segment, 0 };
-	}
-}
-
 static struct fixture *make(uint64_t seed)
 {
-	struct sim_options options = sim_options_plain(seed);
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct flow_code where = { .pid = 0 };
 
 	assert_non_null(f);
-	options.labels = true;
-	options.label_start = 20;
-	options.pt.compress_returns = seed & 1;
-	f->config = bench_config(&options);
-	sim_vm_run(&options, &f->vm);
-	assert_true(bench_machines(&f->vm, &f->machines));
-	bench_queue_add(&f->queue, f->vm.pt.out.data, f->vm.pt.out.size, false);
-	patch_inference_init(&f->inference, &f->config, &f->machines, &f->offsets);
-	assert_int_equal(trace_sources_add(&f->inference.sources, &f->queue.queue, &where), 0);
-	assert_int_equal(sample_run_init(&f->inference, UINT64_MAX, UINT64_MAX, &f->run), 0);
-	f->run.segments.items =
-		reallocarray(f->run.segments.items, 1 << 16, sizeof(*f->run.segments.items));
-	f->run.segments.room = 1 << 16;
-	cut(f);
-	assert_int_equal(sample_run_settle(&f->run), 0);
+	sample_bench_make(&f->bench, seed, true);
+	assert_int_equal(sample_run_settle(&f->bench.run), 0);
 	return f;
 }
 
 static void finish(struct fixture *f)
 {
-	sample_run_free(&f->run);
+	sample_bench_free(&f->bench);
 	patch_candidates_free(&f->candidates);
-	patch_inference_free(&f->inference);
 	mismatch_log_free(&f->base);
 	mismatch_log_free(&f->all);
 	mismatch_log_free(&f->some);
-	bench_queue_free(&f->queue);
-	machines_free(&f->machines);
-	sim_vm_free(&f->vm);
 	free(f);
 }
 
@@ -92,7 +52,7 @@ static void assert_same(const struct mismatch_log *a, const struct mismatch_log 
 
 static uint64_t time_of(const struct fixture *f, size_t segment)
 {
-	return f->run.segments.items[segment].segment.clock.now;
+	return f->bench.run.segments.items[segment].segment.clock.now;
 }
 
 /* Go through all segments with one more patch, and only through those that come by it while it is
@@ -105,18 +65,18 @@ static uint64_t compare(struct fixture *f, const struct patch_candidate *candida
 				    .odds = &f->base,
 				    .segment = candidate->segment,
 				    .most = SIZE_MAX };
-	uint64_t before = f->run.insns, between;
+	uint64_t before = f->bench.run.insns, between;
 
 	f->patches.items[0] = candidate->patch;
 	f->patches.items[0].since = since;
 	f->patches.items[0].until = until;
 	f->patches.count = 1;
-	sample_run_pass(&f->run, &pass, &f->all);
-	between = f->run.insns;
+	sample_run_pass(&f->bench.run, &pass, &f->all);
+	between = f->bench.run.insns;
 	pass.base = &f->base;
-	sample_run_pass(&f->run, &pass, &f->some);
+	sample_run_pass(&f->bench.run, &pass, &f->some);
 	assert_same(&f->all, &f->some);
-	return (before - between) - (between - f->run.insns);
+	return (before - between) - (between - f->bench.run.insns);
 }
 
 static void run_part(struct fixture *f, struct sample_pass *pass, enum sample_which which,
@@ -124,7 +84,7 @@ static void run_part(struct fixture *f, struct sample_pass *pass, enum sample_wh
 {
 	pass->which = which;
 	pass->base = base;
-	sample_run_pass(&f->run, pass, ret);
+	sample_run_pass(&f->bench.run, pass, ret);
 }
 
 /* The same in three parts. Returns how many instructions the first one follows. */
@@ -136,10 +96,10 @@ static uint64_t compare_parts(struct fixture *f, const struct patch_candidate *c
 				    .segment = candidate->segment,
 				    .most = SIZE_MAX };
 	struct mismatch_log near = { 0 }, odds = { 0 };
-	uint64_t before = f->run.insns, ret;
+	uint64_t before = f->bench.run.insns, ret;
 
 	run_part(f, &pass, SAMPLE_NEAR, &f->base, &near);
-	ret = before - f->run.insns;
+	ret = before - f->bench.run.insns;
 	run_part(f, &pass, SAMPLE_ODDS, &near, &odds);
 	run_part(f, &pass, SAMPLE_OTHERS, &odds, &f->some);
 	assert_same(&f->all, &f->some);
@@ -156,17 +116,17 @@ static uint64_t compare_one(struct fixture *f, const struct patch_candidate *can
 				    .segment = candidate->segment,
 				    .most = SIZE_MAX };
 	struct mismatch_log one = { 0 }, expected = { 0 };
-	uint64_t before = f->run.insns;
+	uint64_t before = f->bench.run.insns;
 
 	run_part(f, &pass, SAMPLE_ONE, &f->base, &one);
-	for (uint32_t i = 0; i < f->run.segments.count; i++) {
+	for (uint32_t i = 0; i < f->bench.run.segments.count; i++) {
 		expected.segment = i;
 		mismatch_log_add_from(&expected, i == candidate->segment ? &f->all : &f->base);
 	}
 	assert_same(&one, &expected);
 	mismatch_log_free(&one);
 	mismatch_log_free(&expected);
-	return before - f->run.insns;
+	return before - f->bench.run.insns;
 }
 
 static void segments_that_do_not_come_by_a_patch_need_not_be_gone_through(void **state)
@@ -177,7 +137,7 @@ static void segments_that_do_not_come_by_a_patch_need_not_be_gone_through(void *
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct fixture *f = make(seed);
 
-		sample_run_pass(&f->run,
+		sample_run_pass(&f->bench.run,
 				&(struct sample_pass){ .patches = &f->patches,
 						       .candidates = &f->candidates,
 						       .is_noting = true,
@@ -186,7 +146,7 @@ static void segments_that_do_not_come_by_a_patch_need_not_be_gone_through(void *
 		tried += f->candidates.count;
 		for (unsigned i = 0; i < f->candidates.count && i < 16; i++) {
 			const struct patch_candidate *candidate = &f->candidates.items[i];
-			size_t part = f->run.segments.count / 3;
+			size_t part = f->bench.run.segments.count / 3;
 
 			left_out_then +=
 				compare(f, candidate, time_of(f, part), time_of(f, 2 * part));
@@ -209,14 +169,14 @@ static void one_segment_is_not_asked_again_and_again(void **state)
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct fixture *f = make(seed);
-		struct sample_segment *items = f->run.segments.items;
-		size_t count = f->run.segments.count;
+		struct sample_segment *items = f->bench.run.segments.items;
+		size_t count = f->bench.run.segments.count;
 
-		f->run.segments.count = 1;
+		f->bench.run.segments.count = 1;
 		for (size_t i = 0; i < count; i++) {
 			items[0] = items[i];
 			patch_candidates_clear(&f->candidates);
-			sample_run_pass(&f->run,
+			sample_run_pass(&f->bench.run,
 					&(struct sample_pass){ .patches = &f->patches,
 							       .candidates = &f->candidates,
 							       .most = SIZE_MAX },
@@ -239,9 +199,9 @@ static void a_run_ends_when_there_are_too_many_events(void **state)
 		struct fixture *f = make(seed);
 		struct sample_pass pass = { .patches = &f->patches, .most = SIZE_MAX };
 
-		sample_run_pass(&f->run, &pass, &f->all);
+		sample_run_pass(&f->bench.run, &pass, &f->all);
 		pass.most = 1;
-		sample_run_pass(&f->run, &pass, &f->some);
+		sample_run_pass(&f->bench.run, &pass, &f->some);
 		assert_true(f->some.count <= f->all.count);
 		ended += f->some.count < f->all.count;
 		finish(f);
@@ -256,9 +216,9 @@ static void code_disagrees_where_it_has_changed(void **state)
 	for (uint64_t seed = 1; seed <= 4; seed++) {
 		struct fixture *f = make(seed);
 
-		for (size_t i = 0; i < f->run.segments.count; i++)
-			count += sample_run_disagrees(&f->run, i, i & 1);
-		assert_non_null(f->inference.returns.slots);
+		for (size_t i = 0; i < f->bench.run.segments.count; i++)
+			count += sample_run_disagrees(&f->bench.run, i, i & 1);
+		assert_non_null(f->bench.inference.returns.slots);
 		finish(f);
 	}
 	assert_true(count > 0);
@@ -275,19 +235,21 @@ static void a_call_to_nowhere_disagrees(void **state)
 	struct pt_bytes trace = { 0 };
 
 	assert_non_null(f);
-	assert_true(bench_machines_new(&f->machines));
-	assert_true(bench_add_code(f->machines.host, kernel, "\xe8\0\0\x10\0\xc3", 6));
-	assert_true(bench_add_function(f->machines.host, kernel));
+	assert_true(bench_machines_new(&f->bench.machines));
+	assert_true(bench_add_code(f->bench.machines.host, kernel, "\xe8\0\0\x10\0\xc3", 6));
+	assert_true(bench_add_function(f->bench.machines.host, kernel));
 	pt_put_psb(&trace);
 	pt_put_value(&trace, PT_PSBEND, 0);
 	pt_put_ip(&trace, PT_TIP_PGE, kernel, PT_IP_AUTO);
 	pt_put_ip(&trace, PT_TIP, kernel, PT_IP_AUTO);
-	bench_queue_add(&f->queue, trace.data, trace.size, false);
-	patch_inference_init(&f->inference, &config, &f->machines, &f->offsets);
-	assert_int_equal(trace_sources_add(&f->inference.sources, &f->queue.queue, &where), 0);
-	assert_int_equal(sample_run_init(&f->inference, UINT64_MAX, UINT64_MAX, &f->run), 0);
-	assert_int_equal(f->run.segments.count, 1);
-	assert_true(sample_run_disagrees(&f->run, 0, false));
+	bench_queue_add(&f->bench.queue, trace.data, trace.size, false);
+	patch_inference_init(&f->bench.inference, &config, &f->bench.machines, &f->bench.offsets);
+	assert_int_equal(
+		trace_sources_add(&f->bench.inference.sources, &f->bench.queue.queue, &where), 0);
+	assert_int_equal(
+		sample_run_init(&f->bench.inference, UINT64_MAX, UINT64_MAX, &f->bench.run), 0);
+	assert_int_equal(f->bench.run.segments.count, 1);
+	assert_true(sample_run_disagrees(&f->bench.run, 0, false));
 	finish(f);
 	pt_bytes_free(&trace);
 }
