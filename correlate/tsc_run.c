@@ -79,21 +79,32 @@ static bool narrow(struct tsc_run *run, const struct tsc_pair *pair, double low,
 	return true;
 }
 
-/* Observations that look constant lie in a box, when in it is not kept: all of it must be near. */
-static bool narrow_by_box(struct tsc_run *run, const struct tsc_run *box, int64_t tolerance)
+/* Whether the line may be near observations that strayed so far, when the box began or ended: in
+ * between it is not kept when they did. */
+static bool is_near_box(const struct tsc_run *run, const struct tsc_run *box, int64_t far,
+			int64_t tolerance)
 {
 	const uint64_t hosts[] = { box->first.host, box->last.host };
-	const int64_t strays[] = { box->low, box->high };
 
-	for (unsigned i = 0; i < 4; i++) {
-		const uint64_t host = hosts[i / 2], after = host - box->first.host;
-		const struct tsc_pair corner = { host, box->first.guest + after +
-							       (uint64_t)strays[i % 2] };
+	for (unsigned i = 0; i < 2; i++) {
+		const uint64_t after = hosts[i] - box->first.host;
+		const struct tsc_pair corner = { hosts[i],
+						 box->first.guest + after + (uint64_t)far };
+		struct tsc_run narrowed = *run;
 
-		if (!narrow(run, &corner, run->slope_low, run->slope_high, tolerance))
-			return false;
+		if (narrow(&narrowed, &corner, run->slope_low, run->slope_high, tolerance))
+			return true;
 	}
-	return true;
+	return false;
+}
+
+/* Observations that look constant lie in a box, of which the first and the last are known. */
+static bool narrow_by_box(struct tsc_run *run, const struct tsc_run *box, int64_t tolerance)
+{
+	return narrow(run, &box->first, run->slope_low, run->slope_high, tolerance) &&
+	       narrow(run, &box->last, run->slope_low, run->slope_high, tolerance) &&
+	       is_near_box(run, box, box->low, tolerance) &&
+	       is_near_box(run, box, box->high, tolerance);
 }
 
 /* The slopes that both lines may have. */
@@ -127,8 +138,13 @@ bool tsc_run_tilt(struct tsc_run *run, const struct tsc_run *second, const struc
 	const struct tsc_run last = tsc_run_begin(third, second->quality, second->queue);
 	struct tsc_run tilted = *run;
 
-	if (!narrow(&tilted, &second->first, slope_fewest, slope_most, tolerance) ||
-	    !narrow(&tilted, third, tilted.slope_low, tilted.slope_high, tolerance))
+	/* one that stays where it is, and then changes, is no line */
+	if (run->count > 1 && run->high - run->low <= tolerance / 2)
+		return false;
+	tilted.slope_low = slope_fewest;
+	tilted.slope_high = slope_most;
+	if (!narrow_by_box(&tilted, run, tolerance) || !narrow_by_box(&tilted, second, tolerance) ||
+	    !narrow_by_box(&tilted, &last, tolerance))
 		return false;
 	if (tilted.slope_low > -slope_least && tilted.slope_high < slope_least)
 		return false;

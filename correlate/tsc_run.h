@@ -49,8 +49,9 @@ struct tsc_run tsc_run_begin(const struct tsc_pair *pair, enum tsc_quality quali
 bool tsc_run_add(struct tsc_run *run, const struct tsc_pair *pair, enum tsc_quality quality,
 		 int64_t tolerance);
 
-/** Make a scaled run of three observations on a line whose slope is not 1; `run` holds the first
- * alone. False, and nothing changed, when there is no such line. */
+/** Make a scaled run of observations on a line whose slope is not 1: of `run`, which looks constant
+ * and is one of them, or several that stray by more than half the tolerance; `second`, which is
+ * one; and a third. False, and nothing changed, when there is no such line. */
 bool tsc_run_tilt(struct tsc_run *run, const struct tsc_run *second, const struct tsc_pair *third,
 		  int64_t tolerance);
 

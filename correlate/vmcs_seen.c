@@ -86,7 +86,7 @@ static int observe(const struct collector *collector, struct vmcs_seen *seen,
 		seen->have_pending = false;
 		return 0;
 	}
-	if (seen->have_pending && last->count == 1 && tsc_run_is_constant(last) &&
+	if (seen->have_pending && tsc_run_is_constant(last) &&
 	    tsc_run_tilt(last, &seen->pending, pair, collector->tolerance)) {
 		seen->have_pending = false;
 		return 0;

@@ -334,6 +334,44 @@ static void a_run_begins_with_its_earliest_whichever_was_the_line(void **state)
 	assert_int_equal(line.from, start - SECOND);
 }
 
+/* Of many observations the first ones look constant: they drift as far as is tolerated. One that
+ * does not drift has changed since. */
+static void what_drifts_is_the_beginning_of_a_line(void **state)
+{
+	const uint64_t step = SECOND / 100000;
+	const int64_t drifts[] = { TOLERANCE / 3, 0 };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct tsc_run run = begin_at(0, 0), before;
+		struct tsc_run second = begin_at(4 * step, TOLERANCE / 3 * 4);
+		struct tsc_pair third = pair_at(5 * step, TOLERANCE / 3 * 5);
+
+		assert_true(add(&run, step, drifts[i]) && add(&run, 2 * step, 2 * drifts[i]));
+		before = run;
+		assert_int_equal(tsc_run_tilt(&run, &second, &third, TOLERANCE), !i);
+		if (i)
+			assert_same(&run, &before);
+		else
+			assert_int_equal(run.count, 5);
+	}
+}
+
+/* Observations close together look constant, though they stray as far as is tolerated. */
+static void a_short_part_of_a_scaled_line_is_joined_either_way(void **state)
+{
+	const int64_t off = TOLERANCE / 4;
+	struct tsc_run line = tilted_run(0.5), first = line;
+	struct tsc_run part = begin_at((uint64_t)-SECOND, -SECOND / 2 + off);
+
+	for (int64_t after = TOLERANCE; after <= 2l * TOLERANCE; after += TOLERANCE / 2)
+		assert_true(add(&part, (uint64_t)(after - SECOND), (after - SECOND) / 2 + off));
+	assert_true(tsc_run_is_constant(&part) && part.high == TOLERANCE);
+	assert_true(tsc_run_join(&first, &part, TOLERANCE));
+	assert_int_equal(first.count, line.count + part.count);
+	assert_true(tsc_run_join(&part, &line, TOLERANCE));
+	assert_slope(&part, 0.5);
+}
+
 /* The outermost of what looks constant may be neither its first nor its last. */
 static void all_of_a_point_must_be_on_a_scaled_line(void **state)
 {
@@ -397,6 +435,8 @@ int main(void)
 		cmocka_unit_test(nor_are_runs_that_stray_too_far_together),
 		cmocka_unit_test(a_confirmed_part_confirms_the_whole),
 		cmocka_unit_test(a_point_on_a_scaled_line_is_joined_either_way),
+		cmocka_unit_test(what_drifts_is_the_beginning_of_a_line),
+		cmocka_unit_test(a_short_part_of_a_scaled_line_is_joined_either_way),
 		cmocka_unit_test(a_run_begins_with_its_earliest_whichever_was_the_line),
 		cmocka_unit_test(all_of_a_point_must_be_on_a_scaled_line),
 		cmocka_unit_test(lines_of_different_slopes_are_not_joined),
