@@ -19,6 +19,8 @@ struct collector {
 	const struct pt_config *config;
 	int64_t tolerance;
 	struct tsc_chain chain;
+	bool have_host; /* time stamps of the host; `host` is the last */
+	uint64_t host;
 };
 
 /* The entry of a VMCS, NULL if it was not seen. */
@@ -132,6 +134,13 @@ static bool near(const struct collector *collector, uint64_t a, uint64_t b)
 	return apart <= collector->tolerance && apart >= -collector->tolerance;
 }
 
+/* The host's TSC does not run back: what is before its last one is a guest's, as behind data that
+ * was lost up to the middle of a PSB+. */
+static bool is_before_host(const struct collector *collector, uint64_t tsc)
+{
+	return collector->have_host && tsc_difference(tsc, collector->host) < -collector->tolerance;
+}
+
 /* Where no PSB+ says whose time it is, the host's TSC is known by what it must be, and a guest's by
  * the offset that it had. */
 static bool is_guest(const struct collector *collector, const struct tsc_event *event)
@@ -140,9 +149,10 @@ static bool is_guest(const struct collector *collector, const struct tsc_event *
 	const struct vmcs_seen *seen;
 	uint64_t host;
 
-	if (event->mode_told || chain->of_guest ||
-	    !tsc_chain_expect(chain, event, collector->config, &host))
+	if (event->mode_told)
 		return event->guest;
+	if (chain->of_guest || !tsc_chain_expect(chain, event, collector->config, &host))
+		return event->guest || is_before_host(collector, event->value);
 	if (near(collector, event->value, host))
 		return false;
 	if (event->guest)
@@ -189,6 +199,8 @@ static int take_host(struct collector *collector, const struct tsc_event *event)
 		table->phase =
 			(struct tsc_phase){ true, host - event->fast, (uint16_t)event->count };
 	tsc_chain_to_host(chain, event, host);
+	collector->have_host = true;
+	collector->host = event->value;
 	return r == -PTVM_END ? 0 : r;
 }
 
@@ -302,7 +314,11 @@ static int finish(struct vmcs_table *table)
 int vmcs_table_collect(struct vmcs_table *table, const struct aux_queue *queue, size_t number,
 		       const struct pt_config *config, struct vmcs_walks *walks)
 {
-	struct collector collector = { table, queue, number, config, tsc_tolerance(config), { 0 } };
+	struct collector collector = { .table = table,
+				       .queue = queue,
+				       .number = number,
+				       .config = config,
+				       .tolerance = tsc_tolerance(config) };
 	uint64_t before = 0;
 	struct tsc_event event;
 	struct tsc_walk walk;

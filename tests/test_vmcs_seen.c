@@ -510,6 +510,24 @@ static void where_no_guest_was_seen_a_jump_is_the_hosts(void **state)
 	assert_int_equal(f->table.seen.count, 0);
 }
 
+/* As a PSB+ that lost its beginning: no guest is ahead of its host unless its TSC was set so. */
+static void what_would_take_the_host_back_is_a_guests(void **state)
+{
+	struct fixture *f = *state;
+	size_t size;
+
+	put_host(f, 0);
+	size = f->trace.size;
+	put_anyones(f, (uint64_t)-1000000);
+	put_guest(f, VMCS, (uint64_t)-1000000);
+	bench_queue_add(&f->queue, f->trace.data, size, false);
+	bench_queue_add(&f->queue, f->trace.data + size, f->trace.size - size, true);
+	assert_int_equal(
+		vmcs_table_collect(&f->table, &f->queue.queue, QUEUE, &f->config, &f->walks), 0);
+	assert_int_equal(f->table.no_vmcs, 1);
+	assert_int_equal(seen_of(&f->table, VMCS)->runs.count, 0);
+}
+
 static void the_first_host_tsc_tells_the_phase_of_the_crystal(void **state)
 {
 	struct fixture *f = *state;
@@ -850,6 +868,7 @@ int main(void)
 		TEST(without_a_pip_any_other_tsc_is_the_one_of_whoever_ran),
 		TEST(of_several_offsets_of_a_guest_the_last_one_tells),
 		TEST(where_no_guest_was_seen_a_jump_is_the_hosts),
+		TEST(what_would_take_the_host_back_is_a_guests),
 		TEST(the_first_host_tsc_tells_the_phase_of_the_crystal),
 		TEST(a_guest_is_first_seen_when_the_crystal_says),
 		TEST(or_about_when_the_recorder_read_it),
