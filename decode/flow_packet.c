@@ -67,39 +67,6 @@ static void stop(struct pt_flow *flow, enum flow_state state)
 	flow->block = NULL;
 }
 
-void flow_take_pge(struct flow_run *run, const struct pt_packet *packet)
-{
-	struct pt_flow *flow = run->flow;
-	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
-
-	flow_tell_time(run);
-	flow->announced.fup_is_plain = false;
-	if (!packet->count) {
-		stop(flow, FLOW_LOST);
-		return;
-	}
-	flow_begin_at(run, ip);
-	say_ip(run, ip, false);
-}
-
-void flow_take_pgd(struct flow_run *run, const struct pt_packet *packet)
-{
-	struct pt_flow *flow = run->flow;
-	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
-
-	flow_tell_time(run);
-	if (!packet->count)
-		ip = 0;
-	if (flow->state == FLOW_RUNNING && flow->announced.at_fup)
-		flow_say(run, FLOW_END_ASYNC, ip);
-	else if (flow->state == FLOW_RUNNING && !flow->quick)
-		flow_end_by_branch(run, ip);
-	stop(flow, FLOW_DISABLED);
-	flow->tnt_count = 0;
-	flow->announced.at_fup = flow->announced.aborting = flow->announced.overflowed = false;
-	flow_commit_context(run);
-}
-
 static void add_event(struct flow_run *run, const struct pt_packet *packet, bool with_ip)
 {
 	struct flow_item *item;
@@ -157,6 +124,40 @@ static void give_up_fup(struct flow_run *run)
 	if (announced->event_count)
 		(void)tell_announced(run, false);
 	announced->fup_is_plain = announced->aborting = false;
+}
+
+void flow_take_pge(struct flow_run *run, const struct pt_packet *packet)
+{
+	struct pt_flow *flow = run->flow;
+	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
+
+	flow_tell_time(run);
+	flow->announced.fup_is_plain = flow->announced.aborting = false;
+	if (!packet->count) {
+		stop(flow, FLOW_LOST);
+		return;
+	}
+	flow_begin_at(run, ip);
+	say_ip(run, ip, false);
+}
+
+void flow_take_pgd(struct flow_run *run, const struct pt_packet *packet)
+{
+	struct pt_flow *flow = run->flow;
+	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
+
+	flow_tell_time(run);
+	give_up_fup(run);
+	if (!packet->count)
+		ip = 0;
+	if (flow->state == FLOW_RUNNING && flow->announced.at_fup)
+		flow_say(run, FLOW_END_ASYNC, ip);
+	else if (flow->state == FLOW_RUNNING && !flow->quick)
+		flow_end_by_branch(run, ip);
+	stop(flow, FLOW_DISABLED);
+	flow->tnt_count = 0;
+	flow->announced.at_fup = flow->announced.overflowed = false;
+	flow_commit_context(run);
 }
 
 /* Is it known what the next FUP is for? */
@@ -332,9 +333,12 @@ static void take_mode_exec(struct pt_flow *flow, const struct pt_packet *packet)
 		flow->announced.fup_is_plain = true;
 }
 
+/* A FUP follows unless packets are off. */
 static void take_tsx(struct pt_flow *flow, const struct pt_packet *packet)
 {
 	flow->next_context.in_tx = packet->payload & 1;
+	if (flow->state == FLOW_DISABLED)
+		return;
 	flow->announced.aborting = packet->payload & 2;
 	flow->announced.fup_is_plain = !flow->announced.aborting;
 }
