@@ -72,6 +72,20 @@ static bool is_pt_aux(const struct perf_data *data, const struct perf_record *re
 	return !id || data->events.items[id->event].is_pt;
 }
 
+/* Whether a span ends where the kernel's count of bytes was `end`, but for the zeroes that perf
+ * pads buffers with, which only the next buffer tells from trace. */
+static bool ends_at(const struct aux_span *span, uint64_t end)
+{
+	enum { PADDING = 8 };
+	uint64_t size = end - span->trace_offset;
+
+	if (end < span->trace_offset || span->size < size || span->size - size >= PADDING)
+		return false;
+	while (size < span->size && !span->data[size])
+		size++;
+	return size == span->size;
+}
+
 /* The kernel wrote the record right after tracing had stopped: that dates the end of a span. In a
  * snapshot the record's offset is where the buffer ended, and is repeated in the AUXTRACE. Samples
  * are dated already. */
@@ -82,8 +96,7 @@ static void note_stop(const struct perf_data *data, const struct aux_queue *queu
 	struct aux_span *span = span_before(queue, end);
 
 	if (span && !span->stop_ns &&
-	    (data->pt.snapshot ? span->trace_offset == aux->offset
-			       : span->trace_offset + span->size == end))
+	    (data->pt.snapshot ? span->trace_offset == aux->offset : ends_at(span, end)))
 		span->stop_ns = time;
 }
 

@@ -284,6 +284,7 @@ static void a_record_dates_the_end_of_its_span(void **state)
 
 	add_queue(bench, 0, -1, 3);
 	bench->data.queues.items[0].spans[2].stop_ns = 5; /* of a sample */
+	memset(bench->trace, 0xff, sizeof(bench->trace));
 	add_aux(bench, 10, 0, 1000, 100, 0);
 	add_aux(bench, 20, 0, 1100, 99, 0); /* the recorder copied more than this one tells */
 	add_aux(bench, 30, 0, 1200, 100, 0);
@@ -291,6 +292,22 @@ static void a_record_dates_the_end_of_its_span(void **state)
 	assert_int_equal(queue->spans[0].stop_ns, 10);
 	assert_int_equal(queue->spans[1].stop_ns, 0);
 	assert_int_equal(queue->spans[2].stop_ns, 5);
+}
+
+/* perf pads what it copies to 8 bytes. */
+static void padding_is_no_trace(void **state)
+{
+	struct bench *bench = *state;
+	const struct aux_queue *queue;
+
+	add_queue(bench, 0, -1, 2);
+	memset(bench->trace + SPAN - 7, 0, 7);
+	memset(bench->trace + 2 * SPAN - 8, 0, 8);
+	add_aux(bench, 10, 0, 1000, SPAN - 7, 0);
+	add_aux(bench, 20, 0, 1100, SPAN - 8, 0);
+	queue = apply(bench);
+	assert_int_equal(queue->spans[0].stop_ns, 10);
+	assert_int_equal(queue->spans[1].stop_ns, 0);
 }
 
 /* There a record's offset is where the buffer ended, which its AUXTRACE repeats. */
@@ -363,6 +380,7 @@ int main(void)
 		WITH_FIXTURE(queues_of_threads_are_found_by_thread),
 		WITH_FIXTURE(each_queue_of_many_is_found),
 		WITH_FIXTURE(a_record_dates_the_end_of_its_span),
+		WITH_FIXTURE(padding_is_no_trace),
 		WITH_FIXTURE(the_record_of_a_loss_dates_what_is_before_it),
 		WITH_FIXTURE(in_snapshots_offsets_are_the_same),
 		WITH_FIXTURE(sizes_that_wrap_do_no_harm),
