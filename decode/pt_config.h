@@ -13,7 +13,8 @@ struct pt_config {
 	bool noretcomp;        /* every return has a TIP */
 	bool have_event_trace; /* the interrupt flag is known (D and t flags) */
 	bool snapshot;         /* buffers or samples stand alone, and may repeat the former one */
-	bool guest_tsc_raw;    /* take guest TSCs for the host's */
+	bool guest_tsc_raw;    /* take guest TSCs for the host's, */
+	uint64_t only_vmcs;    /* and no others than those of this guest; 0: all */
 	bool per_cpu;          /* one queue per CPU, otherwise one per thread */
 	uint8_t have_sched_switch; /* 0 none, 1 sched_switch samples, 2 SWITCH, 3 SWITCH_CPU_WIDE */
 	uint8_t mtc_shift;         /* an MTC every 2^mtc_shift crystal ticks */

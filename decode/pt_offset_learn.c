@@ -102,9 +102,10 @@ static const struct aux_span *dated_span(const struct aux_queue *queue, size_t i
 }
 
 /* The offset by the time when tracing stopped, which is known in host time: walk in guest time from
- * a PSB in span number `i` to the end of the dated span. */
+ * a PSB of that guest in span number `i` to the end of the dated span. By then the host may run, or
+ * another guest: of their time only the crystal's ticks count. */
 static bool learn_by_stop(const struct aux_queue *queue, const struct pt_config *config, size_t i,
-			  uint64_t psb, uint64_t *ret)
+			  uint64_t psb, uint64_t vmcs, uint64_t *ret)
 {
 	const struct aux_span *span = dated_span(queue, i);
 	struct pt_config guest = *config;
@@ -114,6 +115,7 @@ static bool learn_by_stop(const struct aux_queue *queue, const struct pt_config 
 	if (!span || !config->conv.valid)
 		return false;
 	guest.guest_tsc_raw = true;
+	guest.only_vmcs = vmcs;
 	pt_walk_init(&walk, queue, &guest, NULL, UINT64_MAX);
 	segment = walk.segment;
 	segment.from = psb;
@@ -156,7 +158,7 @@ static void learn_at(struct learner *learner, size_t number, size_t i, uint64_t 
 		return;
 	learn_by_walk(learner, number, guest.vmcs, ret);
 	if (pt_offsets_find(ret, guest.vmcs, &offset) ||
-	    !learn_by_stop(queue, learner->config, i, psb, &offset))
+	    !learn_by_stop(queue, learner->config, i, psb, guest.vmcs, &offset))
 		return;
 	if (guest.have_tsc && guest.tsc.have_tma && find_host_tsc(learner))
 		offset = refine(&guest, &learner->host, learner->config, offset);

@@ -28,7 +28,11 @@ void pt_segment_feed_cycles(struct pt_clock *clock, const struct aux_queue *queu
 void pt_segment_feed_clock(struct pt_clock *clock, const struct aux_queue *queue, uint64_t position,
 			   const struct pt_context *context, struct pt_tsc_group *group)
 {
-	group->guest = context->nr && !clock->config->guest_tsc_raw;
+	const struct pt_config *config = clock->config;
+
+	if (config->only_vmcs && !(context->nr && context->vmcs == config->only_vmcs))
+		return;
+	group->guest = context->nr && !config->guest_tsc_raw;
 	group->vmcs = context->vmcs;
 	set_reference(clock, queue, position);
 	pt_clock_tsc(clock, group);

@@ -17,7 +17,7 @@
 enum { MAGIC, IDENTITY, CHECKSUM, QUEUES, HEADER_WORDS, WORD = 8 };
 enum { WORTH_KEEPING = 16 }; /* new points, hence 64 MB of trace */
 
-static const char magic[WORD] = { 'p', 't', 'v', 'm', 'i', 'd', 'x', '1' };
+static const char magic[WORD] = { 'p', 't', 'v', 'm', 'i', 'd', 'x', '2' };
 static const uint64_t fnv_start = 0xcbf29ce484222325;
 
 /* FNV-1a, by words. */

@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	words = calloc(HEADER_WORDS + count, sizeof(*words));
 	if (!words)
 		abort();
-	memcpy(words, "ptvmidx1", 8);
+	memcpy(words, "ptvmidx2", 8);
 	words[1] = IDENTITY;
 	words[3] = index.queue_count;
 	memcpy(words + HEADER_WORDS, data + 8, (count - 1) * 8);

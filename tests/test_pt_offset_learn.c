@@ -107,6 +107,31 @@ static void the_end_of_tracing_gives_it_roughly(void **state)
 	pt_bytes_free(&bytes);
 }
 
+/* What others show on the way, be it the host or another guest, is another time. */
+static void what_runs_before_that_end_does_not_matter(void **state)
+{
+	const uint64_t offset = 1 << 30;
+
+	for (unsigned others = 1; others < 4; others++) {
+		struct bench_queue bench = { .room = 0 };
+		struct pt_offsets offsets;
+		struct pt_bytes bytes = { 0 };
+
+		put_psb(&bytes, START, VMCS, offset, true);
+		put_psb(&bytes, START + 2, VMCS, offset, true);
+		if (others & 1)
+			put_psb(&bytes, START + 4, VMCS + 1, 12345678, true);
+		if (others & 2)
+			put_psb(&bytes, START + 6, 0, 0, true);
+		bench_queue_add(&bench, bytes.data, bytes.size, false);
+		bench.spans[0].stop_ns = START + 2;
+		assert_int_equal(pt_offsets_learn(&bench.queue, 1, &config, &memory, &offsets), 0);
+		assert_offset(&offsets, VMCS, offset);
+		bench_queue_free(&bench);
+		pt_bytes_free(&bytes);
+	}
+}
+
 /* Begin in a guest, and learn by when this ended and by the crystal as another CPU's host shows it.
  */
 static void learn_by_host(uint64_t guest_time, uint64_t stop, uint64_t host_time)
@@ -228,6 +253,7 @@ int main(void)
 		cmocka_unit_test(a_queue_that_shows_both_times_tells_the_offset),
 		cmocka_unit_test(another_queue_may_show_it),
 		cmocka_unit_test(the_end_of_tracing_gives_it_roughly),
+		cmocka_unit_test(what_runs_before_that_end_does_not_matter),
 		cmocka_unit_test(the_crystal_of_another_queue_makes_that_exact),
 		cmocka_unit_test(a_guest_may_come_up_after_a_loss),
 		cmocka_unit_test(the_end_of_what_follows_a_loss_gives_it_roughly),
