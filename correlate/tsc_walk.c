@@ -94,6 +94,7 @@ static bool take_psb(struct tsc_walk *walk, struct tsc_event *ret)
 		return false;
 	tell_tsc(walk, &state.tsc, state.tsc_position, ret);
 	ret->mode_told = state.have_pip;
+	ret->in_psb = true;
 	return true;
 }
 

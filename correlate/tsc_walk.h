@@ -23,6 +23,7 @@ struct tsc_event {
 	uint64_t value;
 	bool guest;     /* in VMX non-root operation */
 	bool mode_told; /* by the PSB+ itself, not by what came before */
+	bool in_psb;    /* of a PSB+; any other TSC may say that clocks had stopped */
 	uint64_t vmcs;  /* the current one; PT_NO_VMCS unknown */
 	bool have_tma;
 	uint16_t fast;

@@ -242,6 +242,7 @@ static int take_guest(struct collector *collector, const struct tsc_event *event
 		tsc_chain_to_guest(chain, event);
 		return 0;
 	}
+	chain->lost |= !event->in_psb; /* the guest may have slept, when the crystal stands still */
 	if (chain->lost)
 		return observe(collector, seen, &pair, TSC_DOUBTFUL);
 	if (table->waiting_count == TSC_WAITING_MAX)

@@ -90,13 +90,18 @@ static bool is_plausible(const struct pt_clock *clock, uint64_t tsc)
 	return !is_too_late(clock, tsc);
 }
 
-static bool guest_time(struct pt_clock *clock, const struct pt_tsc_group *group, uint64_t *ret)
+/* A guest's TSC in host time. An offset is learned where no tick of the crystal can be missing: in
+ * a PSB+, as a TSC outside of it also follows a sleep, when the clocks stood still (SDM, TSC
+ * packets). `ret_sure` tells whether the clock may be relied on from there. */
+static bool guest_time(struct pt_clock *clock, const struct pt_tsc_group *group, uint64_t *ret,
+		       bool *ret_sure)
 {
 	bool by_crystal = clock->have_ctc && group->have_tma;
+	bool is_counted = by_crystal && group->in_psb && !clock->doubtful;
 	uint64_t offset;
 
-	if ((!by_crystal || clock->doubtful) &&
-	    pt_offsets_find(&clock->offsets, group->vmcs, &offset)) {
+	*ret_sure = true;
+	if (!is_counted && pt_offsets_find(&clock->offsets, group->vmcs, &offset)) {
 		*ret = extend(clock, (group->tsc - offset) & PT_TSC_MASK);
 		if (is_plausible(clock, *ret))
 			return true;
@@ -104,7 +109,9 @@ static bool guest_time(struct pt_clock *clock, const struct pt_tsc_group *group,
 	if (!by_crystal)
 		return false;
 	*ret = time_by_crystal(clock, group);
-	pt_offsets_set(&clock->offsets, group->vmcs, (group->tsc - *ret) & PT_TSC_MASK);
+	*ret_sure = is_counted;
+	if (is_counted)
+		pt_offsets_set(&clock->offsets, group->vmcs, (group->tsc - *ret) & PT_TSC_MASK);
 	return true;
 }
 
@@ -119,11 +126,11 @@ static bool is_translated(uint64_t tsc, uint64_t guest)
 
 void pt_clock_tsc(struct pt_clock *clock, const struct pt_tsc_group *group)
 {
-	bool raw = clock->config->guest_tsc_raw;
+	bool raw = clock->config->guest_tsc_raw, is_sure = true;
 	uint64_t tsc;
 
 	if (group->guest) {
-		if (!guest_time(clock, group, &tsc)) {
+		if (!guest_time(clock, group, &tsc, &is_sure)) {
 			pt_clock_lost(clock);
 			return;
 		}
@@ -138,6 +145,7 @@ void pt_clock_tsc(struct pt_clock *clock, const struct pt_tsc_group *group)
 	move_to(clock, tsc);
 	clock->known = true;
 	set_anchor(clock, tsc, group);
+	clock->doubtful = !is_sure;
 }
 
 /* MTC shows 8 bits of the crystal count, from bit mtc_shift on. If that is above 8, some of them

@@ -22,6 +22,7 @@ struct pt_tsc_group {
 	uint16_t ctc, fast; /* of the TMA */
 	bool guest;         /* the packet shows guest time */
 	uint64_t vmcs;      /* of that guest */
+	bool in_psb;        /* of a PSB+; any other TSC may say that clocks had stopped */
 };
 
 struct pt_clock {

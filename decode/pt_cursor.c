@@ -243,6 +243,7 @@ static bool note(struct pt_psb_state *state, const struct pt_packet *packet)
 	case PT_TSC:
 		state->have_tsc = true;
 		state->tsc.tsc = packet->payload;
+		state->tsc.in_psb = true;
 		break;
 	case PT_TMA:
 		state->tsc.have_tma = true;

@@ -235,12 +235,36 @@ static void a_guests_tsc_shows_its_offset_and_the_hosts_time(void **state)
 					     .ctc = CTC + 16,
 					     .fast = 3,
 					     .guest = true,
-					     .vmcs = 7 });
+					     .vmcs = 7,
+					     .in_psb = true });
 	assert_int_equal(clock.now, START + 16 * 84 + 3);
 	assert_true(pt_offsets_find(&clock.offsets, 7, &found));
 	assert_int_equal(found, offset & PT_TSC_MASK);
 	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 3));
 	assert_int_equal(clock.now, START + 3 * 8 * 84);
+}
+
+/* The crystal stands still while a guest sleeps, as the MTCs that are missing. */
+static void a_guest_that_wakes_up_has_the_offset_that_it_had(void **state)
+{
+	struct pt_tsc_group psb = { .tsc = START - 5000, .have_tma = true, .ctc = CTC };
+	struct pt_tsc_group wake = { .tsc = START - 5000 + 40000000, .have_tma = true };
+	struct pt_clock clock;
+	uint64_t found;
+
+	psb.guest = wake.guest = psb.in_psb = true;
+	wake.ctc = CTC + 8;
+	anchor(&clock);
+	pt_clock_tsc(&clock, &wake); /* there is none yet, and none is made of this */
+	assert_false(pt_offsets_find(&clock.offsets, 0, &found));
+	pt_clock_tsc(&clock, &psb); /* nor of what is counted from there */
+	assert_false(pt_offsets_find(&clock.offsets, 0, &found));
+	anchor(&clock);
+	pt_clock_tsc(&clock, &psb);
+	pt_clock_tsc(&clock, &wake);
+	assert_int_equal(clock.now, START + 40000000);
+	assert_true(pt_offsets_find(&clock.offsets, 0, &found));
+	assert_int_equal(found, -5000 & PT_TSC_MASK);
 }
 
 static void a_guest_without_offset_is_not_translated(void **state)
@@ -378,6 +402,7 @@ int main(void)
 		cmocka_unit_test(a_first_tsc_that_cannot_be_is_damage),
 		cmocka_unit_test(a_tsc_wraps_at_56_bits),
 		cmocka_unit_test(a_guests_tsc_shows_its_offset_and_the_hosts_time),
+		cmocka_unit_test(a_guest_that_wakes_up_has_the_offset_that_it_had),
 		cmocka_unit_test(a_guest_without_offset_is_not_translated),
 		cmocka_unit_test(raw_tscs_are_taken_as_they_are),
 		cmocka_unit_test(without_crystal_a_known_offset_serves),
