@@ -77,7 +77,7 @@ static void report_notes(const struct machines *machines)
 {
 	const char *note;
 
-	machines_note_lost_pages(machines);
+	machines_note_files(machines);
 	for (size_t i = 0; (note = machines_note(machines, i)); i++)
 		(void)fprintf(stderr, "ptvm script: %s\n", note);
 }

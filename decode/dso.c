@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -184,4 +185,5 @@ void dso_unload(struct dso *dso)
 	if (dso->is_mapped)
 		mapped_file_close(&dso->file);
 	symbols_free(&dso->symbols);
+	free(dso->note);
 }

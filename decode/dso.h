@@ -18,6 +18,7 @@ struct dso {
 	struct bytes file; /* empty: no code */
 	bool is_mapped;
 	struct symbols symbols; /* starts are offsets in the file */
+	char *note;             /* why it was not found; NULL: nothing to say */
 };
 
 /** Where to look for files. */
@@ -38,5 +39,5 @@ struct dso_places {
  */
 void dso_load(struct dso *dso, const struct dso_places *places, char *note, size_t size);
 
-/** Release file and symbols. */
+/** Release file, symbols and note. */
 void dso_unload(struct dso *dso);

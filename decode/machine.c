@@ -192,8 +192,9 @@ static void load_dso(struct machine *machine, struct dso *dso)
 	(void)pthread_mutex_lock(&machine->lock);
 	if (!atomic_load_explicit(&dso->is_loaded, memory_order_relaxed)) {
 		dso_load(dso, &machine->places, note, sizeof(note));
+		/* told at the end: which thread needs a file first is chance */
 		if (*note)
-			machine_note(machine, "%s", note);
+			dso->note = strdup(note);
 		atomic_store_explicit(&dso->is_loaded, true, memory_order_release);
 	}
 	(void)pthread_mutex_unlock(&machine->lock);

@@ -26,22 +26,26 @@ static void note_lost_pages(struct machine *machine, struct bytes file, const ch
 		machine_note(machine, "%s", error.message);
 }
 
-static void machine_note_lost_pages(struct machine *machine)
+static void note_files(struct machine *machine)
 {
 	for (size_t i = 0; i < machine->files.count; i++)
 		note_lost_pages(machine, machine->files.items[i].bytes,
 				machine->files.items[i].path);
-	for (size_t i = 0; i < machine->dsos.count; i++)
-		note_lost_pages(machine, machine->dsos.items[i]->file,
-				machine->dsos.items[i]->name);
+	for (size_t i = 0; i < machine->dsos.count; i++) {
+		const struct dso *dso = machine->dsos.items[i];
+
+		if (dso->note)
+			machine_note(machine, "%s", dso->note);
+		note_lost_pages(machine, dso->file, dso->name);
+	}
 }
 
-void machines_note_lost_pages(const struct machines *machines)
+void machines_note_files(const struct machines *machines)
 {
 	struct machine *machine;
 
 	for (size_t next = 0; (machine = machines_next(machines, &next));)
-		machine_note_lost_pages(machine);
+		note_files(machine);
 }
 
 /* Note `index` of a machine; or NULL, and `index` is less by how many it has. */

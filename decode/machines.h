@@ -65,9 +65,10 @@ static inline struct machine *machines_next(const struct machines *machines, siz
  * the only guest; NULL when there is none. */
 struct machine *machines_guest(const struct machines *machines, int32_t pid);
 
-/** Add a note for each file with pages that could not be read (lost_pages.h). To be called when
+/** Add the notes about files: those that were asked for and are not there, in the order of the
+ * recording, and those with pages that could not be read (lost_pages.h). To be called once, when
  * everything has been read. */
-void machines_note_lost_pages(const struct machines *machines);
+void machines_note_files(const struct machines *machines);
 
 /** Note `index`: a warning of one line, without a newline. NULL past the last. More may come while
  * code is looked up. */

@@ -522,6 +522,7 @@ static void a_file_with_another_build_id_is_not_used(void **state)
 	mmap_record(fixture, 10, USER, PID, 0x1000, 0x1000, 0, path);
 	load(fixture);
 	assert_string_equal(code(fixture->machines.host, PID, 0x1000, 10), "-");
+	machines_note_files(&fixture->machines);
 	assert_non_null(strstr(machines_note(&fixture->machines, 0), "build id"));
 }
 
@@ -553,9 +554,27 @@ static void what_is_no_file_has_a_name_and_no_code(void **state)
 	host = fixture->machines.host;
 	assert_string_equal(code(host, PID, 0x1000, 10), "-");
 	assert_string_equal(symbol(host, PID, 0x1000, 10), "?+0x0 (/tmp/perf-77.map)");
-	assert_null(machines_note(&fixture->machines, 0));
 	assert_string_equal(code(host, PID, 0x2000, 10), "-");
+	machines_note_files(&fixture->machines);
 	assert_non_null(strstr(machines_note(&fixture->machines, 0), "/dev/null"));
+	assert_null(machines_note(&fixture->machines, 1));
+}
+
+/* Which thread needs which of them first is chance. */
+static void files_that_are_not_there_are_told_in_the_recordings_order(void **state)
+{
+	struct fixture *fixture = *state;
+
+	mmap_record(fixture, 10, USER, PID, 0x1000, 0x1000, 0, "/nowhere/first");
+	mmap_record(fixture, 10, USER, PID, 0x2000, 0x1000, 0, "/nowhere/second");
+	mmap_record(fixture, 10, USER, PID, 0x3000, 0x1000, 0, "/nowhere/never");
+	load(fixture);
+	assert_string_equal(code(fixture->machines.host, PID, 0x2000, 10), "-");
+	assert_string_equal(code(fixture->machines.host, PID, 0x1000, 10), "-");
+	machines_note_files(&fixture->machines);
+	assert_non_null(strstr(machines_note(&fixture->machines, 0), "/nowhere/first"));
+	assert_non_null(strstr(machines_note(&fixture->machines, 1), "/nowhere/second"));
+	assert_null(machines_note(&fixture->machines, 2));
 }
 
 static void an_address_is_shown_as_one_in_its_file(void **state)
@@ -635,6 +654,7 @@ int main(void)
 		with_fixture(a_file_with_another_build_id_is_not_used),
 		with_fixture(a_file_that_was_replaced_is_another_one),
 		with_fixture(what_is_no_file_has_a_name_and_no_code),
+		with_fixture(files_that_are_not_there_are_told_in_the_recordings_order),
 		with_fixture(an_address_is_shown_as_one_in_its_file),
 		with_fixture(in_a_timeless_recording_the_last_state_holds),
 		with_fixture(files_by_hand_serve_every_process),
