@@ -143,6 +143,8 @@ struct code_space *flow_space(struct pt_flow *flow, uint64_t ip)
 		pid = present_pid(flow);
 	if (flow->context.nr)
 		machine = machines_guest(machines, pid);
+	if (!machine)
+		machines_miss_guest(machines);
 	return code_space_get(flow->where.code, machine, pid, ip, flow->context.bits);
 }
 

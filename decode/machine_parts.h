@@ -75,6 +75,7 @@ struct machine {
 		size_t count, room;
 	} notes;
 	bool no_kernel_noted;
+	atomic_bool misses_guest;           /* of the host: machines_miss_guest() */
 	atomic_uint_least64_t int3_handler; /* machine_tables.c; 0: nobody has asked */
 	struct label_table labels;
 	struct probe_table probes;

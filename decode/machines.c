@@ -40,9 +40,20 @@ static void note_files(struct machine *machine)
 	}
 }
 
+void machines_miss_guest(const struct machines *machines)
+{
+	atomic_store_explicit(&machines->host->misses_guest, true, memory_order_relaxed);
+}
+
 void machines_note_files(const struct machines *machines)
 {
 	struct machine *machine;
+
+	if (machines->host && machines->host->misses_guest)
+		machine_note(machines->host,
+			     "a guest without a copy of its kernel: put kallsyms and kcore into "
+			     "kcore_dir__PID of the recording, PID being its process, or name "
+			     "--guestkallsyms");
 
 	for (size_t next = 0; (machine = machines_next(machines, &next));)
 		note_files(machine);
@@ -93,7 +104,7 @@ struct machine *machines_guest(const struct machines *machines, int32_t pid)
 
 	if (machines->one_for_all)
 		return machines->host;
-	if (machines->guest_count == 1)
+	if (machines->guest_count == 1 && pid <= 0)
 		return machines->guests[0];
 	guest = exact_guest(machines, pid);
 	return guest ? guest : exact_guest(machines, 0);

@@ -61,9 +61,12 @@ static inline struct machine *machines_next(const struct machines *machines, siz
 	return number <= machines->guest_count ? machines->guests[number - 1] : NULL;
 }
 
-/** The guest that runs in process `pid` of the host: by machine pid, else the default guest, else
- * the only guest; NULL when there is none. */
+/** The guest that runs in process `pid` of the host: by machine pid, else the default guest; where
+ * the process is not known (0 or below), the only guest; NULL when there is none. */
 struct machine *machines_guest(const struct machines *machines, int32_t pid);
+
+/** Remember that a guest ran of which nothing is known, for machines_note_files(). */
+void machines_miss_guest(const struct machines *machines);
 
 /** Add the notes about files: those that were asked for and are not there, in the order of the
  * recording, and those with pages that could not be read (lost_pages.h). To be called once, when

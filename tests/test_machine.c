@@ -251,7 +251,8 @@ static void each_guest_has_its_own_kernel(void **state)
 	load(fixture);
 	guest = machines_guest(&fixture->machines, 123);
 	assert_non_null(guest);
-	assert_ptr_equal(machines_guest(&fixture->machines, 9), guest);
+	assert_ptr_equal(machines_guest(&fixture->machines, -1), guest);
+	assert_null(machines_guest(&fixture->machines, 9));
 	assert_string_equal(code(guest, 1, TEXT, 5), "g..64");
 	assert_string_equal(symbol(guest, 1, TEXT + 0x20, 5),
 			    "schedule+0x0 ([guest.kernel.kallsyms.123])");

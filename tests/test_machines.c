@@ -48,11 +48,14 @@ static void the_default_guest_stands_for_others(void **state)
 	machines_free(&machines);
 }
 
-static void the_only_guest_stands_for_all(void **state)
+/* Another VM runs another kernel. */
+static void the_only_guest_stands_for_an_unknown_one(void **state)
 {
 	struct machines machines = make((const int32_t[]){ 7 }, 1);
 
-	assert_int_equal(machines_guest(&machines, 5)->pid, 7);
+	assert_int_equal(machines_guest(&machines, -1)->pid, 7);
+	assert_int_equal(machines_guest(&machines, 0)->pid, 7);
+	assert_null(machines_guest(&machines, 5));
 	machines.one_for_all = true;
 	assert_ptr_equal(machines_guest(&machines, 7), machines.host);
 	machines_free(&machines);
@@ -85,6 +88,20 @@ static void there_may_be_guests_alone_or_none(void **state)
 	machines_free(&machines);
 }
 
+static void a_guest_of_which_nothing_is_known_is_noted_once(void **state)
+{
+	struct machines machines = make((const int32_t[]){ 7 }, 1);
+
+	machines_note_files(&machines);
+	assert_null(machines_note(&machines, 0));
+	machines_miss_guest(&machines);
+	machines_miss_guest(&machines);
+	machines_note_files(&machines);
+	assert_non_null(strstr(machines_note(&machines, 0), "kcore_dir__PID"));
+	assert_null(machines_note(&machines, 1));
+	machines_free(&machines);
+}
+
 static void notes_of_all_are_numbered(void **state)
 {
 	struct machines machines = make((const int32_t[]){ 7, 3 }, 2);
@@ -105,9 +122,10 @@ int main(void)
 		cmocka_unit_test(a_guest_is_made_once),
 		cmocka_unit_test(a_guest_is_found_by_its_pid),
 		cmocka_unit_test(the_default_guest_stands_for_others),
-		cmocka_unit_test(the_only_guest_stands_for_all),
+		cmocka_unit_test(the_only_guest_stands_for_an_unknown_one),
 		cmocka_unit_test(the_host_comes_before_its_guests),
 		cmocka_unit_test(there_may_be_guests_alone_or_none),
+		cmocka_unit_test(a_guest_of_which_nothing_is_known_is_noted_once),
 		cmocka_unit_test(notes_of_all_are_numbered),
 	};
 
