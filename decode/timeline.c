@@ -103,25 +103,20 @@ static void pass(struct timeline *timeline, struct timeline_lane *lane, size_t t
 	lane->run = 0;
 }
 
-/* The lane whose next run is about the record that comes next; NULL none. `at`: it is looked for in
- * this part of the heap, where all lanes of the record's time are above the others. */
-static struct timeline_lane *lane_about_record(const struct timeline *timeline, size_t at)
+/* The lane whose next run is about the record that comes next; NULL none. */
+static struct timeline_lane *lane_about_record(const struct timeline *timeline)
 {
-	struct timeline_lane *lane = at < timeline->heap_count ? timeline->heap[at] : NULL;
-	const struct print_run *run;
+	const struct record_lines *records = &timeline->records;
+	struct timeline_lane *lane = timeline->heap_count ? timeline->heap[0] : NULL;
 
-	if (!lane || lane->heap_ns != timeline->records.time_ns)
-		return NULL;
-	run = next_run(lane);
-	if (run && run->record == timeline->records.next)
-		return lane;
-	lane = lane_about_record(timeline, 2 * at + 1);
-	return lane ? lane : lane_about_record(timeline, 2 * at + 2);
+	return lane && lane->heap_ns == records->time_ns && lane->heap_record == records->next
+		       ? lane
+		       : NULL;
 }
 
 static int write_record(struct timeline *timeline, struct ptvm_error *error)
 {
-	struct timeline_lane *lane = lane_about_record(timeline, 0);
+	struct timeline_lane *lane = lane_about_record(timeline);
 	struct record_lines *records = &timeline->records;
 	struct sample_origin origin = { 0 };
 	struct text *text = &records->text;
@@ -134,10 +129,8 @@ static int write_record(struct timeline *timeline, struct ptvm_error *error)
 							    next_run(lane)->end - start_of(lane) });
 	}
 	record_lines_make(records, &origin);
-	if (lane) {
+	if (lane)
 		pass(timeline, lane, lane->run + 1);
-		timeline->is_ordered = lane->chunks.first;
-	}
 	if (time_column_waits(&timeline->times))
 		r = write_timed(timeline, text->data, text->size, records->time_ns, error);
 	else
@@ -181,22 +174,16 @@ static size_t run_at(const struct timeline_lane *lane, uint64_t time_ns)
 	return to;
 }
 
-/* Of its next lines, or before it. */
-static uint64_t time_of(const struct timeline_lane *lane)
-{
-	const struct print_run *run = next_run(lane);
-
-	return run ? run->time_ns : lane->from_ns;
-}
-
-/* Where times are the same, first comes a lane that may still get lines of that time, and then the
- * lower one. */
+/* Where times are the same, first comes a lane that may still get lines of that time, then one
+ * whose next run is about a record, in the order of those, and then the lower one. */
 static bool is_before(const struct timeline_lane *a, const struct timeline_lane *b)
 {
 	if (a->heap_ns != b->heap_ns)
 		return a->heap_ns < b->heap_ns;
 	if (a->heap_waits != b->heap_waits)
 		return a->heap_waits;
+	if (a->heap_record != b->heap_record)
+		return a->heap_record - 1 < b->heap_record - 1; /* 0 is last */
 	return a < b;
 }
 
@@ -223,8 +210,11 @@ static void sink(struct timeline *timeline, size_t at)
 /* Its place in the heap is from now on that by its next lines. */
 static void settle(struct timeline_lane *lane)
 {
-	lane->heap_ns = time_of(lane);
-	lane->heap_waits = !lane->chunks.first;
+	const struct print_run *run = next_run(lane);
+
+	lane->heap_ns = run ? run->time_ns : lane->from_ns;
+	lane->heap_waits = !run;
+	lane->heap_record = run ? run->record : 0;
 }
 
 static void order_lanes(struct timeline *timeline)
@@ -268,15 +258,19 @@ static bool find_first(struct timeline *timeline)
 	return true;
 }
 
-/* Whether a record comes next. Lines of the same time that are not there yet may be about it. */
+/* Whether a record comes next. Lines of the same time that are not there yet may be about it; what
+ * is about one that was not wanted is done with before. */
 static bool is_record_first(const struct timeline *timeline, bool known)
 {
-	uint64_t record_ns = timeline->records.time_ns, first_ns;
+	const struct record_lines *records = &timeline->records;
+	const struct timeline_lane *lane;
 
-	if (record_ns == UINT64_MAX || !timeline->heap_count)
-		return record_ns != UINT64_MAX;
-	first_ns = timeline->heap[0]->heap_ns;
-	return record_ns < first_ns || (known && record_ns == first_ns);
+	if (records->time_ns == UINT64_MAX || !timeline->heap_count)
+		return records->time_ns != UINT64_MAX;
+	lane = timeline->heap[0];
+	if (records->time_ns != lane->heap_ns)
+		return records->time_ns < lane->heap_ns;
+	return known && lane->heap_record - 1 >= records->next - 1;
 }
 
 /* The time before which the first lane may go on alone. */

@@ -25,8 +25,9 @@ struct timeline_lane {
 	bool ended;       /* no more chunks will come */
 	uint64_t from_ns; /* chunks to come have no lines before this time */
 	/* By these it is in the heap; it may come later by now, but not earlier. */
-	uint64_t heap_ns; /* the time of its next lines, or one before it */
-	bool heap_waits;  /* they are not there */
+	uint64_t heap_ns;   /* the time of its next lines, or one before it */
+	bool heap_waits;    /* they are not there */
+	size_t heap_record; /* as in print_run */
 };
 
 enum { TIMELINE_SLICES = 256 };
