@@ -77,8 +77,8 @@ static int read_map(struct page_walk *walk, struct direct_map *ret, struct ptvm_
 		at = run.address + run.size;
 		r = page_walk_next(walk, at, kernel_image_first, &run, error);
 	}
-	if (r < 0)
-		return r;
+	if (r < 0) /* too many holes are as bad as too many runs */
+		return r == -PTVM_BAD_INPUT ? -PTVM_NOT_FOUND : r;
 	return runs && runs < MOST_RUNS ? 0 : -PTVM_NOT_FOUND;
 }
 

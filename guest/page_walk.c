@@ -8,7 +8,13 @@ static const uint64_t present = 1 << 0, user = 1 << 2, large = 1 << 7;
 static const uint64_t no_execute = UINT64_C(1) << 63;
 static const uint64_t address_bits = 0x000ffffffffff000;
 
-enum { PAGE_SHIFT = 12, INDEX_BITS = 9, LARGE_LEVELS = 3, RUN_BYTES = 2 << 20 };
+enum {
+	PAGE_SHIFT = 12,
+	INDEX_BITS = 9,
+	LARGE_LEVELS = 3,
+	RUN_BYTES = 2 << 20,
+	MOST_HOLES = 16 << 20
+};
 
 bool page_run_is_code(const struct page_run *run)
 {
@@ -27,6 +33,7 @@ void page_walk_forget(struct page_walk *walk)
 {
 	for (unsigned i = 0; i < PAGE_WALK_LEVELS; i++)
 		walk->kept[i].address = 0;
+	walk->holes = 0;
 }
 
 /* Bytes that one entry of a level maps; level 1 is that of 4 KiB pages. */
@@ -104,6 +111,10 @@ int page_walk_next(struct page_walk *walk, uint64_t address, uint64_t end, struc
 		r = walk_one(walk, address, &page, error);
 		if (r < 0)
 			return r;
+		if (!r && walk->holes++ == MOST_HOLES)
+			return ptvm_fail(error, PTVM_BAD_INPUT,
+					 "the guest's page tables have more than %d holes",
+					 MOST_HOLES);
 		if (page.size > end - address)
 			page.size = end - address;
 		if (ret->size && (!r || !follows(ret, &page)))

@@ -1,6 +1,6 @@
 /* Page tables of x86-64 in a guest's memory: what is mapped where, and the bytes there. 4 and 5
  * levels, pages of 4 KiB, 2 MiB and 1 GiB (Intel SDM volume 3, section 4.5). A guest may have made
- * any tables: a walk ends after as many steps as there are levels. */
+ * any tables: a walk ends after as many steps as there are levels, and so many holes are passed. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,6 +32,7 @@ struct page_walk {
 		uint64_t address; /* guest-physical; 0: none is kept */
 		uint64_t entries[PAGE_WALK_ENTRIES];
 	} kept[PAGE_WALK_LEVELS]; /* the last one used of each level */
+	uint64_t holes;           /* passed since the tables were read anew */
 };
 
 /** Can the kernel execute what is there? */
@@ -48,14 +49,15 @@ void page_walk_forget(struct page_walk *walk);
  * Find the first run in [`address`, `end`), whole pages; where a run begins before or ends after
  * them it is cut. Tables that are not in memory map nothing.
  *
- * Returns 1, 0 where nothing more is mapped, or an error of the memory.
+ * Returns 1, 0 where nothing more is mapped, -PTVM_BAD_INPUT when the tables have more holes than
+ * any kernel's (every entry may lead to the same empty table), or an error of the memory.
  */
 int page_walk_next(struct page_walk *walk, uint64_t address, uint64_t end, struct page_run *ret,
 		   struct ptvm_error *error);
 
 /**
- * Read at a virtual address; what is not mapped to memory is 0. Returns 0 or an error of the
- * memory.
+ * Read at a virtual address; what is not mapped to memory is 0. Returns 0 or an error of
+ * page_walk_next().
  */
 int page_walk_read(struct page_walk *walk, uint64_t address, void *data, size_t size,
 		   struct ptvm_error *error);

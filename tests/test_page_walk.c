@@ -162,7 +162,7 @@ static void tables_that_are_no_memory_map_nothing(void **state)
 	struct page_run run;
 
 	*fake_memory_entry(&fixture->memory, kernel, 3) = 0x7ffff000 | 1;
-	assert_int_equal(next(fixture, 0, &run), 0);
+	assert_int_equal(next(fixture, 0xffff800000000000, &run), 0);
 }
 
 /* Every entry of a table leads to the table itself. */
@@ -189,6 +189,30 @@ static void tables_are_read_again_when_asked_for(void **state)
 	page_walk_forget(&fixture->walk);
 	assert_int_equal(next(fixture, kernel, &run), 1);
 	assert_run(&run, kernel, 0x30000, 0x1000);
+}
+
+/* All upper entries of the kernel's half lead to one table, whose tables are empty. */
+static void holes_without_end_are_an_error(void **state)
+{
+	const uint64_t first = 0xffff800000000000;
+	struct fixture *fixture = *state;
+	struct ptvm_error error = { 0 };
+	struct page_run run;
+
+	(void)fake_memory_entry(&fixture->memory, first, 1);
+	for (unsigned level = 4; level > 1; level--) {
+		uint64_t *entry = fake_memory_entry(&fixture->memory, first, level);
+		unsigned count = level == 4 ? 256 : 512;
+
+		for (unsigned i = 1; i < count; i++)
+			entry[i] = *entry;
+	}
+	assert_int_equal(page_walk_next(&fixture->walk, first, kernel, &run, &error),
+			 -PTVM_BAD_INPUT);
+	assert_string_equal(error.message, "the guest's page tables have more than 16777216 holes");
+	page_walk_forget(&fixture->walk);
+	fake_memory_map(&fixture->memory, kernel, 0x20000, 0x1000, 0);
+	assert_int_equal(next(fixture, kernel, &run), 1);
 }
 
 static void memory_that_fails_is_told(void **state)
@@ -227,6 +251,7 @@ int main(void)
 		TEST(tables_that_are_no_memory_map_nothing),
 		TEST(tables_that_lead_to_themselves_end),
 		TEST(tables_are_read_again_when_asked_for),
+		TEST(holes_without_end_are_an_error),
 		TEST(memory_that_fails_is_told),
 	};
 
