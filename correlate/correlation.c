@@ -50,7 +50,7 @@ int correlation_open(struct correlation *correlation, const char *path, struct p
 		return r;
 	correlation->journal = journal.state;
 	journal_close(&journal);
-	return read_recorded(correlation, error);
+	return 0;
 }
 
 static int use_recorded(struct correlation *correlation)
@@ -74,9 +74,11 @@ int correlation_find(struct correlation *correlation, const struct offsets_given
 {
 	const struct perf_data *data = &correlation->data;
 	struct vmcs_table table = { 0 };
-	int r = vmcs_collect(data->queues.items, data->queues.count, &data->pt, data->mapping,
-			     watch, &table);
+	int r = read_recorded(correlation, error);
 
+	if (!r)
+		r = vmcs_collect(data->queues.items, data->queues.count, &data->pt, data->mapping,
+				 watch, &table);
 	if (!r)
 		r = tsc_offset_infer(&table, &data->pt, &correlation->offsets);
 	vmcs_table_free(&table);

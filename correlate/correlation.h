@@ -28,7 +28,8 @@ int correlation_open(struct correlation *correlation, const char *path, struct p
 /** Whether nobody corrects the recording now. Returns 0, or -PTVM_SYSTEM with who does. */
 int correlation_check_idle(const struct correlation *correlation, struct ptvm_error *error);
 
-/** Find the offsets. Returns 0, an error, or -PTVM_END when it was stopped. */
+/** Find the offsets, with those that were recorded. Returns 0, an error, or -PTVM_END when it was
+ * stopped. */
 int correlation_find(struct correlation *correlation, const struct offsets_given *given,
 		     const struct watch *watch, struct ptvm_error *error);
 

@@ -196,14 +196,24 @@ static void a_recording_without_pt_is_told(void **state)
 	assert_open_fails(f, -PTVM_BAD_INPUT, "no Intel PT");
 }
 
-static void a_journal_or_json_that_is_damaged_is_told(void **state)
+/* What is only to be undone does not need it. */
+static void json_that_is_damaged_is_told_by_the_search(void **state)
+{
+	const struct offsets_given none = { 0 };
+	struct fixture *f = *state;
+	struct ptvm_error error = { 0 };
+
+	fake_tree_file(&f->tree, "{", "recording/data.ptvm.json");
+	reopen(f, f->path);
+	assert_int_equal(correlation_find(&f->correlation, &none, &patient, &error),
+			 -PTVM_BAD_INPUT);
+	assert_non_null(strstr(error.message, f->json));
+}
+
+static void a_journal_that_is_damaged_is_told(void **state)
 {
 	struct fixture *f = *state;
 
-	fake_tree_file(&f->tree, "{", "recording/data.ptvm.json");
-	assert_open_fails(f, -PTVM_BAD_INPUT, f->json);
-	correlation_close(&f->correlation);
-	assert_int_equal(unlink(f->json), 0);
 	fake_tree_file(&f->tree, "{", "recording/data.ptvm-undo");
 	assert_open_fails(f, -PTVM_BAD_INPUT, f->journal);
 }
@@ -521,8 +531,9 @@ static void a_copy_is_corrected_and_can_be_undone(void **state)
 	assert_untouched(f);
 	assert_false(is_as_made(f, data));
 	reopen(f, f->copy);
-	assert_true(f->correlation.recorded.entries.count > 0);
 	assert_int_equal(f->correlation.journal, JOURNAL_DONE);
+	find(f);
+	assert_true(f->correlation.recorded.entries.count > 0);
 	assert_int_equal(correlation_undo(&f->correlation, false, &patient, NULL), 0);
 	assert_true(is_as_made(f, data));
 }
@@ -576,7 +587,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_no_recording_is_told),
 		TEST(a_recording_without_pt_is_told),
-		TEST(a_journal_or_json_that_is_damaged_is_told),
+		TEST(json_that_is_damaged_is_told_by_the_search),
+		TEST(a_journal_that_is_damaged_is_told),
 		TEST(the_offset_is_found),
 		TEST(what_is_given_comes_before_what_is_found),
 		TEST(what_kvm_told_is_exact),

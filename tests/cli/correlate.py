@@ -84,6 +84,16 @@ def test_applied_then_nothing_to_do_then_undone(where):
     equal(correlate("-i", where, "--undo").returncode, 1)
 
 
+def test_undone_where_the_metadata_is_damaged(where):
+    data, _ = recording(where)
+    before = data.read_bytes()
+    equal(correlate("-i", where).returncode, 0)
+    pathlib.Path(f"{data}.ptvm.json").write_text('{"machines":[')
+    equal(correlate("-i", where, "--dry-run").returncode, 1)
+    run = correlate("-i", where, "--undo")
+    equal((run.returncode, data.read_bytes()), (0, before))
+
+
 def test_a_run_amidst_another_says_so(where):
     data, _ = recording(where)
     equal(correlate("-i", where).returncode, 0)
