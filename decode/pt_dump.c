@@ -175,12 +175,12 @@ static void add_line(struct text *text, uint64_t offset, const uint8_t *data,
 {
 	enum { HEAD = 13, COLUMNS = HEAD + 3 * PT_PACKET_MAX + 1 };
 	static const char digits[] = "0123456789abcdef";
+	uint64_t place = text_hex_digits((uint32_t)offset);
 	char *p = text->data + text->size;
 
 	memset(p, ' ', COLUMNS);
 	p[0] = '.';
-	for (unsigned i = 0; i < 8; i++)
-		p[3 + i] = digits[offset >> (28 - 4 * i) & 15];
+	memcpy(p + 3, &place, sizeof(place));
 	p[11] = ':';
 	for (unsigned i = 0; i < packet->size; i++) {
 		p[HEAD + 1 + 3 * i] = digits[data[i] >> 4];
@@ -208,7 +208,7 @@ void pt_dump(const uint8_t *data, uint64_t size, uint64_t from, struct page_trai
 
 	if (!text_reserve(&text, OUT_BYTES))
 		return;
-	for (uint64_t offset = 0; offset < size && !ferror(out);) {
+	for (uint64_t offset = 0; offset < size;) {
 		struct pt_packet packet;
 
 		if (pt_packet_read(data + offset, size - offset, block, &packet))
@@ -220,7 +220,8 @@ void pt_dump(const uint8_t *data, uint64_t size, uint64_t from, struct page_trai
 		offset += packet.size;
 		if (text.size < OUT_BYTES - LINE_BYTES)
 			continue;
-		(void)fwrite(text.data, 1, text.size, out);
+		if (fwrite(text.data, 1, text.size, out) < text.size)
+			break;
 		text.size = 0;
 		page_trail_step(trail, data + offset);
 	}

@@ -135,6 +135,19 @@ static inline void text_hex(struct text *text, uint64_t value, unsigned width)
 		p[count] = "0123456789abcdef"[value & 15];
 }
 
+/** The eight hexadecimal digits of a number, as they lie in memory: all at once, each in a byte. */
+static inline uint64_t text_hex_digits(uint32_t value)
+{
+	const uint64_t ones = 0x0101010101010101;
+	uint64_t x = value, letters;
+
+	x = (x | x << 16) & 0x0000ffff0000ffff;
+	x = (x | x << 8) & 0x00ff00ff00ff00ff;
+	x = (x | x << 4) & 0x0f0f0f0f0f0f0f0f;
+	letters = (x + 6 * ones) >> 4 & ones;
+	return __builtin_bswap64(x + '0' * ones + letters * ('a' - '0' - 10));
+}
+
 /** Write the last `count` decimal digits: two at a time, since each step waits for the one before.
  */
 static inline void text_digits(char *to, uint64_t value, unsigned count)

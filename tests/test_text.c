@@ -50,6 +50,18 @@ static void each_number_has_as_many_digits_as_it_needs(void **state)
 	text_free(&text);
 }
 
+static void eight_digits_are_made_at_once(void **state)
+{
+	for (unsigned shift = 0; shift < 32; shift++) {
+		uint32_t value = 0x89abcdef >> shift ^ 0x01234567 << shift;
+		char expected[9];
+		uint64_t digits = text_hex_digits(value);
+
+		(void)snprintf(expected, sizeof(expected), "%08x", value);
+		assert_memory_equal(&digits, expected, sizeof(digits));
+	}
+}
+
 static void words_are_filled_up_but_never_cut(void **state)
 {
 	struct text text = { 0 };
@@ -107,6 +119,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_right_aligned_in_their_columns),
 		cmocka_unit_test(each_number_has_as_many_digits_as_it_needs),
+		cmocka_unit_test(eight_digits_are_made_at_once),
 		cmocka_unit_test(words_are_filled_up_but_never_cut),
 		cmocka_unit_test(a_character_is_repeated),
 		cmocka_unit_test(the_last_digits_of_a_number),
