@@ -10,8 +10,8 @@
 #include "decode/base/options.h"
 #include "decode/base/plural.h"
 #include "decode/base/progress.h"
-#include "decode/perf_damage.h"
-#include "decode/perf_file.h"
+#include "decode/perf/perf_damage.h"
+#include "decode/perf/perf_file.h"
 
 enum { STATUS_INCOMPLETE = 3 };
 

@@ -5,8 +5,8 @@
 
 #include "correlate/offset_recorded.h"
 #include "correlate/tsc_offsets.h"
-#include "decode/perf_data.h"
-#include "decode/sideband.h"
+#include "decode/perf/perf_data.h"
+#include "decode/perf/sideband.h"
 
 struct correlate_report {
 	const struct perf_data *data;

@@ -14,7 +14,7 @@
 #include "correlate/recording_copy.h"
 #include "correlate/tsc_offset_infer.h"
 #include "decode/base/cleanup.h"
-#include "decode/perf_damage.h"
+#include "decode/perf/perf_damage.h"
 
 static char *beside(const char *path, const char *suffix)
 {

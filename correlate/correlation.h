@@ -9,8 +9,8 @@
 #include "correlate/offset_recorded.h"
 #include "correlate/tsc_offsets.h"
 #include "correlate/vmcs_collect.h"
-#include "decode/perf_data.h"
-#include "decode/sideband.h"
+#include "decode/perf/perf_data.h"
+#include "decode/perf/sideband.h"
 
 /** Zero-initialise; correlation_close() when done. */
 struct correlation {

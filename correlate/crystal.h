@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "decode/pt_config.h"
+#include "decode/pt/pt_config.h"
 
 enum { CRYSTAL_TMA_RANGE = 1 << 16 }; /* counts that a TMA tells apart */
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
-#include "decode/mapped_file.h"
+#include "decode/base/mapped_file.h"
 
 /* Header: magic, version, state, size of the recording, entries, checksum of them; all numbers are
  * little-endian. Entry: offset with the size in its top byte, bytes before, bytes after. */

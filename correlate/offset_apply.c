@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "correlate/tsc_patch.h"
-#include "decode/perf_damage.h"
-#include "decode/pt_stream.h"
+#include "decode/perf/perf_damage.h"
+#include "decode/pt/pt_stream.h"
 
 /* How often to ask whether to go on. */
 enum { WATCH_EVERY = 4096 };

@@ -7,7 +7,7 @@
 #include "correlate/journal.h"
 #include "correlate/tsc_offsets.h"
 #include "correlate/watch.h"
-#include "decode/perf_data.h"
+#include "decode/perf/perf_data.h"
 
 struct apply_target {
 	int fd;              /* of the data file, open for writing, locked */

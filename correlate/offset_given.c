@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "decode/base/vec.h"
-#include "decode/pt_offsets.h"
+#include "decode/pt/pt_offsets.h"
 
 /* A number as in C; what follows it goes to `end`. */
 static bool read_number(const char *text, bool may_be_negative, uint64_t *ret, const char **end)

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "decode/base/mapped_file.h"
 #include "decode/base/printable.h"
 #include "decode/base/vec.h"
-#include "decode/mapped_file.h"
-#include "decode/pt_offsets.h"
+#include "decode/pt/pt_offsets.h"
 
 static int64_t integer(const json_t *object, const char *key, int64_t missing)
 {

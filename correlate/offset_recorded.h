@@ -6,7 +6,7 @@
 #include "decode/base/arena.h"
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
-#include "decode/time_conv.h"
+#include "decode/pt/time_conv.h"
 
 enum { OFFSETS_RECORDED_BYTES = 64 << 20 }; /* of the file; a larger one is refused */
 

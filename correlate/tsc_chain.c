@@ -1,7 +1,7 @@
 #include "correlate/tsc_chain.h"
 
 #include "correlate/tsc_run.h"
-#include "decode/pt_clock.h"
+#include "decode/pt/pt_clock.h"
 
 void tsc_chain_step(struct tsc_chain *chain, const struct tsc_event *event)
 {

@@ -5,7 +5,7 @@
 #include "decode/base/error.h"
 #include "decode/base/sort.h"
 #include "decode/base/vec.h"
-#include "decode/pt_clock.h"
+#include "decode/pt/pt_clock.h"
 
 /* Join neighbours that agree; returns whether there were any. */
 static bool join(struct vmcs_seen *seen, int64_t tolerance)

@@ -1,7 +1,7 @@
 #include "correlate/tsc_run.h"
 
 #include "decode/base/sort.h"
-#include "decode/pt_clock.h"
+#include "decode/pt/pt_clock.h"
 
 /* Slopes: as near to 1 as KVM leaves a guest unscaled, with a margin, and as far as it scales. */
 static const double slope_least = 1e-4, slope_most = 64, slope_fewest = -63.0 / 64;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode/pt_config.h"
+#include "decode/pt/pt_config.h"
 
 enum { TSC_RATIO_BITS = 48 }; /* fraction bits of a TSC multiplier in VMX */
 

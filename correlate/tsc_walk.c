@@ -1,7 +1,7 @@
 #include "correlate/tsc_walk.h"
 
-#include "decode/aux_pages.h"
 #include "decode/base/error.h"
+#include "decode/pt/aux_pages.h"
 
 enum { TSC_SIZE = 7 };
 enum { PEBS_BASIC = 4, PEBS_BASIC_TSC = 2 }; /* type of the block, id of the item */

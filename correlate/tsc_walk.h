@@ -8,7 +8,7 @@
 
 #include "correlate/crystal.h"
 #include "decode/base/bytes.h"
-#include "decode/pt_cursor.h"
+#include "decode/pt/pt_cursor.h"
 
 enum tsc_kind {
 	TSC_PACKET, /* a TSC packet */

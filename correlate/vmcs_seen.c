@@ -6,7 +6,7 @@
 #include "decode/base/error.h"
 #include "decode/base/sort.h"
 #include "decode/base/vec.h"
-#include "decode/pt_clock.h"
+#include "decode/pt/pt_clock.h"
 
 /* More of them than any real machine has, so that damage cannot make us fill memory. */
 enum { SEEN_MAX = 1024, RUNS_MAX = 1024 };

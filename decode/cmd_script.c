@@ -7,13 +7,13 @@
 
 #include "decode/base/pager.h"
 #include "decode/base/plural.h"
-#include "decode/machine.h"
-#include "decode/machines.h"
-#include "decode/perf_damage.h"
-#include "decode/perf_data.h"
-#include "decode/pt_packet.h"
+#include "decode/code/machine.h"
+#include "decode/code/machines.h"
+#include "decode/perf/perf_damage.h"
+#include "decode/perf/perf_data.h"
+#include "decode/print/team.h"
+#include "decode/pt/pt_packet.h"
 #include "decode/script.h"
-#include "decode/team.h"
 
 /* What went wrong, in one line for each kind; each case is a line of the output if that was asked
  * for. */

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "decode/base/spool.h"
-#include "decode/perf_event.h"
-#include "decode/perf_order.h"
-#include "decode/perf_sample.h"
-#include "decode/perf_text.h"
-#include "decode/perf_walk.h"
+#include "decode/perf/perf_event.h"
+#include "decode/perf/perf_order.h"
+#include "decode/perf/perf_sample.h"
+#include "decode/perf/perf_walk.h"
+#include "decode/print/perf_text.h"
 
 struct dump {
 	const struct perf_data *data;

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "decode/base/number_ranges.h"
-#include "decode/machine.h"
-#include "decode/perf_data.h"
+#include "decode/code/machine.h"
+#include "decode/perf/perf_data.h"
 
 struct perf_dump_options {
 	/* Prints the packets of an AUX buffer (what comes below its heading); called after all

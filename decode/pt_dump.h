@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "decode/aux_pages.h"
-#include "decode/pt_packet.h"
-#include "decode/text.h"
+#include "decode/base/text.h"
+#include "decode/pt/aux_pages.h"
+#include "decode/pt/pt_packet.h"
 
 /** Append name and payload of a packet. */
 void pt_packet_text(struct text *text, const struct pt_packet *packet);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "decode/record_lines.h"
-#include "decode/sample_line.h"
+#include "decode/print/record_lines.h"
+#include "decode/print/sample_line.h"
 
 void script_times(const struct perf_data *data, uint64_t *first, uint64_t *last)
 {

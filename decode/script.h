@@ -5,13 +5,13 @@
 
 #include <stdio.h>
 
-#include "decode/machine.h"
-#include "decode/machines.h"
-#include "decode/perf_data.h"
-#include "decode/print_config.h"
-#include "decode/raw_trace.h"
-#include "decode/sideband.h"
-#include "decode/trace_index.h"
+#include "decode/code/machine.h"
+#include "decode/code/machines.h"
+#include "decode/perf/perf_data.h"
+#include "decode/perf/raw_trace.h"
+#include "decode/perf/sideband.h"
+#include "decode/perf/trace_index.h"
+#include "decode/print/print_config.h"
 
 enum { CODE_FILES_MAX = 64, SCRIPT_STEPS_MAX = 32, MODIFIER_SIZE = 8 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "decode/base/options.h"
-#include "decode/fields.h"
+#include "decode/print/fields.h"
 #include "decode/script.h"
 
 /* The table, in the order of --help; zeroes behind the last row end it. */

@@ -1,7 +1,7 @@
 #include <string.h>
 
+#include "decode/perf/perf_info.h"
 #include "decode/perf_dump.h"
-#include "decode/perf_info.h"
 #include "decode/pt_dump.h"
 #include "decode/script.h"
 

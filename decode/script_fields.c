@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "decode/sample_line.h"
+#include "decode/print/sample_line.h"
 #include "decode/script.h"
 
 static uint32_t default_fields(const struct script *script)

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "decode/perf_file.h"
+#include "decode/perf/perf_file.h"
 #include "decode/script.h"
 
 /* What only a recording has beside the trace. */

@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "decode/print_prefix.h"
+#include "decode/print/print_prefix.h"
+#include "decode/pt/traced_times.h"
 #include "decode/script.h"
-#include "decode/traced_times.h"
 
 enum { MOST_WORDS = 8, WORD_BYTES = 64 };
 

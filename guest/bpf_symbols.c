@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "decode/base/bytes.h"
-#include "decode/text.h"
+#include "decode/base/text.h"
 #include "guest/kallsyms_tables.h"
 #include "guest/kernel_image.h"
 #include "guest/page_walk.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "decode/base/cleanup.h"
-#include "decode/text.h"
+#include "decode/base/text.h"
 #include "guest/bpf_symbols.h"
 #include "guest/guest_copy.h"
 #include "guest/guest_kernel.h"

@@ -5,8 +5,8 @@
 
 #include "decode/base/sort.h"
 #include "decode/base/vec.h"
-#include "decode/modules.h"
-#include "decode/symbols.h"
+#include "decode/code/modules.h"
+#include "decode/code/symbols.h"
 #include "guest/kernel_image.h"
 #include "guest/page_walk.h"
 

@@ -10,7 +10,7 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/write_all.h"
-#include "decode/kallsyms.h"
+#include "decode/code/kallsyms.h"
 #include "guest/channel.h"
 #include "guest/code_ranges.h"
 #include "guest/json_text.h"

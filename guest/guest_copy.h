@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "decode/base/error.h"
-#include "decode/modules.h"
+#include "decode/code/modules.h"
 #include "guest/guest_facts.h"
 #include "guest/guest_modules.h"
 #include "guest/kcore_copy.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decode/build_id.h"
+#include "decode/perf/build_id.h"
 #include "guest/channel.h"
 #include "guest/kcore_head.h"
 

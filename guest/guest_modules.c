@@ -9,7 +9,7 @@
 #include "decode/base/monotonic.h"
 #include "decode/base/sort.h"
 #include "decode/base/vec.h"
-#include "decode/modules.h"
+#include "decode/code/modules.h"
 #include "guest/channel.h"
 
 enum { NOTE_BYTES = 4096, NAME_BYTES = 64, NUMBER_BYTES = 24 };

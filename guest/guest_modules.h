@@ -7,7 +7,7 @@
 
 #include "decode/base/arena.h"
 #include "decode/base/error.h"
-#include "decode/build_id.h"
+#include "decode/perf/build_id.h"
 
 /** Below /sys/module/NAME. */
 #define GUEST_MODULES_ID_FILE "notes/.note.gnu.build-id"

@@ -11,8 +11,8 @@
 #include "decode/base/arena.h"
 #include "decode/base/cleanup.h"
 #include "decode/base/sort.h"
+#include "decode/base/text_file.h"
 #include "decode/base/vec.h"
-#include "decode/text_file.h"
 
 /* Lines about modules. */
 struct lines {

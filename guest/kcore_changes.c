@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/mapped_file.h"
 #include "decode/base/vec.h"
-#include "decode/elf_file.h"
-#include "decode/image.h"
-#include "decode/mapped_file.h"
+#include "decode/code/elf_file.h"
+#include "decode/code/image.h"
 #include "guest/channel_mount.h"
 #include "guest/code_ranges.h"
 #include "guest/kcore_copy.h"

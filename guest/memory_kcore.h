@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "decode/base/error.h"
-#include "decode/text.h"
+#include "decode/base/text.h"
 #include "guest/code_ranges.h"
 
 struct guest_kernel;

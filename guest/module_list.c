@@ -19,8 +19,8 @@
 
 #include "decode/base/bytes.h"
 #include "decode/base/cleanup.h"
+#include "decode/base/text.h"
 #include "decode/base/vec.h"
-#include "decode/text.h"
 #include "guest/kernel_image.h"
 #include "guest/page_walk.h"
 

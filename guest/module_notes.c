@@ -4,8 +4,8 @@
 
 #include "decode/base/bytes.h"
 #include "decode/base/cleanup.h"
-#include "decode/build_id.h"
-#include "decode/text.h"
+#include "decode/base/text.h"
+#include "decode/perf/build_id.h"
 #include "guest/module_list.h"
 #include "guest/page_walk.h"
 

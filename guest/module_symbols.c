@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "decode/base/cleanup.h"
-#include "decode/text.h"
+#include "decode/base/text.h"
 #include "guest/kallsyms_tables.h"
 #include "guest/module_list.h"
 #include "guest/page_walk.h"

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "decode/base/cleanup.h"
-#include "host/domain.h"
-#include "host/guest_agent.h"
-#include "host/kvm_debugfs.h"
-#include "host/vcpu_threads.h"
-#include "host/vm_process.h"
+#include "host/machine/kvm_debugfs.h"
+#include "host/vm/domain.h"
+#include "host/vm/guest_agent.h"
+#include "host/vm/vcpu_threads.h"
+#include "host/vm/vm_process.h"
 
 static void link_close(struct domain_link **link)
 {

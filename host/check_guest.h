@@ -4,7 +4,7 @@
 #include <sys/types.h>
 
 #include "host/check_list.h"
-#include "host/roots.h"
+#include "host/machine/roots.h"
 
 struct check_guest {
 	const char *uri;  /* of libvirt; NULL: the default */

@@ -13,10 +13,10 @@
 #include "decode/base/bytes.h"
 #include "decode/base/cleanup.h"
 #include "decode/base/plural.h"
-#include "host/cpu_model.h"
-#include "host/kernel_file.h"
-#include "host/pt_pmu.h"
-#include "host/rights.h"
+#include "host/machine/cpu_model.h"
+#include "host/machine/kernel_file.h"
+#include "host/machine/pt_pmu.h"
+#include "host/machine/rights.h"
 
 enum {
 	MSR_VMX_MISC = 0x485,

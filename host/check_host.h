@@ -2,7 +2,7 @@
 #pragma once
 
 #include "host/check_list.h"
-#include "host/roots.h"
+#include "host/machine/roots.h"
 
 /**
  * Look at the CPU, the kernel, our rights, and the room for a recording in `directory`.

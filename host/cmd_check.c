@@ -8,7 +8,7 @@
 #include "decode/base/plural.h"
 #include "host/check_guest.h"
 #include "host/check_host.h"
-#include "host/guest_way.h"
+#include "host/vm/guest_way.h"
 
 struct check_args {
 	struct check_guest guest;

@@ -12,9 +12,9 @@
 #include "guest/guest_copy.h"
 #include "guest/output_directory.h"
 #include "guest/output_owner.h"
-#include "host/copy_loop.h"
-#include "host/guest_way.h"
-#include "host/vm_process.h"
+#include "host/record/copy_loop.h"
+#include "host/vm/guest_way.h"
+#include "host/vm/vm_process.h"
 
 struct guest_args {
 	const char *domain, *via, *uri, *output;

@@ -1,9 +1,9 @@
 #include "host/cmd_record.h"
 
-#include "host/perf_kernel.h"
-#include "host/record.h"
-#include "host/record_options.h"
-#include "host/recording_repair.h"
+#include "host/machine/perf_kernel.h"
+#include "host/record/record.h"
+#include "host/record/record_options.h"
+#include "host/record/recording_repair.h"
 
 int cmd_record(int argc, char **argv, struct ptvm_error *error)
 {

@@ -8,7 +8,10 @@ import re
 import sys
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
-RANK = {"decode/base": 0, "decode": 1, "correlate": 2, "guest": 2, "host": 3, "tests": 4}
+LAYERS = [["decode/base"], ["decode/pt"], ["decode/perf"], ["decode/code"], ["decode/flow"], ["decode/print"], ["decode"],
+          ["correlate", "guest"], ["host/machine"], ["host/vm"], ["host/record"], ["host"],
+          ["tests"]]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 
 def folder(path):

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/perf_data.h"
-#include "decode/perf_walk.h"
-#include "host/build_ids.h"
-#include "host/guest_event.h"
-#include "host/recording_out.h"
-#include "host/recording_start.h"
+#include "decode/perf/perf_data.h"
+#include "decode/perf/perf_walk.h"
+#include "host/machine/build_ids.h"
+#include "host/record/guest_event.h"
+#include "host/record/recording_out.h"
+#include "host/record/recording_start.h"
 #include "tests/taken_events.h"
 
 enum { MAX_FEATURES = 32, BUILD_ID = 2, INDEX = 18, PIECE = 1001 };

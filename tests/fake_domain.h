@@ -1,5 +1,5 @@
-/* A libvirt that knows what a test tells it: all of host/domain.h, which a program that is linked
- * with this has from here, with libvirt or without. */
+/* A libvirt that knows what a test tells it: all of host/vm/domain.h, which a program that is
+ * linked with this has from here, with libvirt or without. */
 #pragma once
 
 #include <semaphore.h>
@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "decode/base/error.h"
-#include "host/domain.h"
+#include "host/vm/domain.h"
 
 struct fake_agent;
 struct guest_memory;

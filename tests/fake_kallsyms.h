@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode/text.h"
+#include "decode/base/text.h"
 #include "guest/kallsyms_tables.h"
 
 struct fake_symbol {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/perf_kernel.h"
+#include "host/machine/perf_kernel.h"
 
 enum { FAKE_FD = 77, FAKE_PAGE_SIZE = 4096 };
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "decode/pt_packet.h"
+#include "decode/pt/pt_packet.h"
 
 enum {
 	TRAILER_SIZE = 32,

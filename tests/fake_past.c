@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/mapped_file.h"
-#include "decode/perf_data.h"
-#include "decode/perf_event.h"
-#include "decode/perf_walk.h"
+#include "decode/base/mapped_file.h"
+#include "decode/perf/perf_data.h"
+#include "decode/perf/perf_event.h"
+#include "decode/perf/perf_walk.h"
 
 enum { ATTR_SIZE = 128, CPUMODE = 7, GUEST_KERNEL = 4 };
 

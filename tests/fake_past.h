@@ -7,7 +7,7 @@
 
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
-#include "decode/time_conv.h"
+#include "decode/pt/time_conv.h"
 #include "tests/fake_tree.h"
 
 enum { FAKE_PAST_CPUS = 8, FAKE_PAST_AUX = 11, FAKE_PAST_KVM_ENTRY = 115 };

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "host/roots.h"
+#include "host/machine/roots.h"
 
 struct fake_tree {
 	char path[64]; /* .../ptvm-tree-PID-XXXXXX */

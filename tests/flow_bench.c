@@ -6,11 +6,11 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/vec.h"
-#include "decode/code_visits.h"
-#include "decode/machine_parts.h"
-#include "decode/patch_inference.h"
-#include "decode/patch_search.h"
-#include "decode/replaced_module.h"
+#include "decode/code/machine_parts.h"
+#include "decode/flow/code_visits.h"
+#include "decode/flow/patch_inference.h"
+#include "decode/flow/patch_search.h"
+#include "decode/flow/replaced_module.h"
 
 const struct pt_config bench_skylake_x = { .tsc = true,
 					   .mtc = true,

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode/machine.h"
-#include "decode/machines.h"
-#include "decode/pt_flow.h"
+#include "decode/code/machine.h"
+#include "decode/code/machines.h"
+#include "decode/flow/pt_flow.h"
 #include "tests/sim_vm.h"
 
 /** An instruction that the flow found, or a gap in it (`ip` is then what it is about). */

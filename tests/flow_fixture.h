@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode/flow_step.h"
-#include "decode/machines.h"
+#include "decode/code/machines.h"
+#include "decode/flow/flow_step.h"
 #include "tests/flow_bench.h"
 #include "tests/pt_encode.h"
 

@@ -1,7 +1,7 @@
 /* Any bytes as a recording's BPF programs: all code lies within them, all functions are found. */
 #include <stdlib.h>
 
-#include "decode/bpf_programs.h"
+#include "decode/code/bpf_programs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

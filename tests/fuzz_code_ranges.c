@@ -2,8 +2,8 @@
  * pages, in order and apart. */
 #include <string.h>
 
-#include "decode/kallsyms.h"
-#include "decode/modules.h"
+#include "decode/code/kallsyms.h"
+#include "decode/code/modules.h"
 #include "guest/code_ranges.h"
 #include "tests/fuzz_input.h"
 

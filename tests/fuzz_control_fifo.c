@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "host/control_fifo.h"
+#include "host/record/control_fifo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

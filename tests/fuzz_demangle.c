@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/demangle.h"
+#include "decode/code/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

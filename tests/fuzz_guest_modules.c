@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/modules.h"
+#include "decode/code/modules.h"
 #include "guest/guest_modules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/kallsyms.h"
-#include "decode/modules.h"
+#include "decode/code/kallsyms.h"
+#include "decode/code/modules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,9 +2,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "decode/elf_file.h"
-#include "decode/elf_plt.h"
-#include "decode/image.h"
+#include "decode/code/elf_file.h"
+#include "decode/code/elf_plt.h"
+#include "decode/code/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,8 @@
  * ELF file of whole pages. */
 #include <string.h>
 
-#include "decode/elf_file.h"
-#include "decode/mapped_file.h"
+#include "decode/base/mapped_file.h"
+#include "decode/code/elf_file.h"
 #include "guest/kcore_changes.h"
 #include "tests/fake_tree.h"
 #include "tests/fuzz_input.h"

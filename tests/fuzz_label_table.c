@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode/image.h"
-#include "decode/label_key.h"
+#include "decode/code/image.h"
+#include "decode/code/label_key.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Pieces of any bytes as the files of a kernel: kcore, a later copy of it, kallsyms, modules
  * and symbols of a later copy.
  * All code that was loaded is found again and read to its end. */
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "decode/text.h"
+#include "decode/base/text.h"
 #include "guest/bpf_symbols.h"
 #include "guest/module_list.h"
 #include "guest/module_symbols.h"

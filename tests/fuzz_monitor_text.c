@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "guest/page_walk.h"
-#include "host/monitor_text.h"
+#include "host/vm/monitor_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

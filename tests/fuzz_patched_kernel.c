@@ -3,7 +3,7 @@
  * its thread has read before. The first byte chooses how the trace was made. */
 #include <stdlib.h>
 
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/flow_bench.h"
 #include "tests/fuzz_input.h"
 

@@ -3,11 +3,11 @@
 #include <stdint.h>
 
 #include "decode/base/cleanup.h"
-#include "decode/perf_data.h"
+#include "decode/perf/perf_data.h"
+#include "decode/perf/perf_info.h"
+#include "decode/perf/sideband.h"
 #include "decode/perf_dump.h"
-#include "decode/perf_info.h"
 #include "decode/pt_dump.h"
-#include "decode/sideband.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

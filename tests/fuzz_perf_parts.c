@@ -1,8 +1,8 @@
 /* Pieces of any bytes as the files of a recording that several threads wrote. */
 #include <string.h>
 
-#include "decode/perf_data.h"
-#include "decode/sideband.h"
+#include "decode/perf/perf_data.h"
+#include "decode/perf/sideband.h"
 #include "tests/fake_tree.h"
 #include "tests/fuzz_input.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "decode/base/error.h"
-#include "decode/pt_packet.h"
+#include "decode/pt/pt_packet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

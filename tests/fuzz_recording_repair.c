@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
-#include "decode/perf_data.h"
-#include "host/recording_repair.h"
+#include "decode/perf/perf_data.h"
+#include "host/record/recording_repair.h"
 
 enum { DATA_SIZE = 48, MAX_INPUT = 1 << 20 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "decode/base/cleanup.h"
-#include "decode/record_lines.h"
-#include "decode/team.h"
+#include "decode/print/record_lines.h"
+#include "decode/print/team.h"
 #include "tests/flow_bench.h"
 
 enum { MOST_LINES = 20000 };

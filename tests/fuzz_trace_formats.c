@@ -2,10 +2,10 @@
  * library that reads formats may well fail on them: that must not reach us. */
 #include <stdlib.h>
 
-#include "decode/machine.h"
-#include "decode/machines.h"
-#include "decode/trace_formats.h"
-#include "decode/tracepoint_text.h"
+#include "decode/code/machine.h"
+#include "decode/code/machines.h"
+#include "decode/print/trace_formats.h"
+#include "decode/print/tracepoint_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/timed_walk.h"
-#include "decode/trace_index.h"
+#include "decode/perf/trace_index.h"
+#include "decode/pt/timed_walk.h"
 #include "tests/flow_bench.h"
 
 enum { HEADER_WORDS = 4, MOST_WORDS = 1 << 16, GRID = 1024, SEGMENT = 300, IDENTITY = 1 };

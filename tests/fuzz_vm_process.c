@@ -2,8 +2,8 @@
  * name, and its maps. */
 #include <string.h>
 
-#include "host/map_line.h"
-#include "host/vm_process.h"
+#include "host/machine/map_line.h"
+#include "host/vm/vm_process.h"
 #include "tests/fake_tree.h"
 #include "tests/fuzz_input.h"
 

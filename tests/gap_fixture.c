@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "decode/flow_packet.h"
+#include "decode/flow/flow_packet.h"
 
 void gap_fixture_init(struct gap_fixture *fixture)
 {

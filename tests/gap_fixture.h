@@ -5,7 +5,7 @@
  * 1020: call 1040; jmp 1020. 1030: call 1040; ret. 1040: ret */
 #pragma once
 
-#include "decode/patch_inference.h"
+#include "decode/flow/patch_inference.h"
 #include "tests/flow_fixture.h"
 
 struct gap_fixture {

@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-#include "decode/machines.h"
-#include "decode/printer.h"
+#include "decode/code/machines.h"
+#include "decode/print/printer.h"
 
 struct print_bench {
 	struct pt_config pt;

@@ -1,5 +1,5 @@
-/* One Intel PT packet -> bytes: the opposite of decode/pt_packet.h, written from the SDM's tables
- * on its own, so that encoding and decoding check each other. For tests only: aborts without
+/* One Intel PT packet -> bytes: the opposite of decode/pt/pt_packet.h, written from the SDM's
+ * tables on its own, so that encoding and decoding check each other. For tests only: aborts without
  * memory. */
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode/pt_packet.h"
+#include "decode/pt/pt_packet.h"
 
 /** Trace bytes that grow; zero-initialise before use, free with pt_bytes_free(). */
 struct pt_bytes {

@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decode/pt_config.h"
-#include "decode/pt_offsets.h"
-#include "decode/text.h"
+#include "decode/base/text.h"
+#include "decode/pt/pt_config.h"
+#include "decode/pt/pt_offsets.h"
 #include "tests/pt_encode.h"
 
 struct ptt_code {

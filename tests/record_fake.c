@@ -9,8 +9,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "host/record.h"
-#include "host/record_options.h"
+#include "host/record/record.h"
+#include "host/record/record_options.h"
 #include "tests/fake_machine.h"
 
 /* The linker puts these in place of the calls, which have such names where files can be large. */

@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/perf_kernel.h"
-#include "host/record.h"
-#include "host/record_options.h"
+#include "host/machine/perf_kernel.h"
+#include "host/record/record.h"
+#include "host/record/record_options.h"
 #include "tests/fake_tree.h"
 
 enum { PT_TYPE = 99 };

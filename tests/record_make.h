@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/perf_data.h"
+#include "decode/perf/perf_data.h"
 
 /** Make one of a body of `size` bytes; record_drop() when done. Out of memory aborts the test. */
 static inline struct perf_record record_make(uint16_t type, uint16_t misc, const void *body,

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "decode/base/vec.h"
-#include "decode/perf_data.h"
-#include "decode/perf_feature.h"
-#include "decode/perf_record.h"
-#include "decode/pt_cursor.h"
-#include "host/recording_out.h"
+#include "decode/perf/perf_data.h"
+#include "decode/perf/perf_feature.h"
+#include "decode/perf/perf_record.h"
+#include "decode/pt/pt_cursor.h"
+#include "host/record/recording_out.h"
 #include "tests/taken_events.h"
 
 enum { MAX_FEATURES = 32, INDEX = 18 };

@@ -1,8 +1,8 @@
 /* Samples of simulated kernels, for tests of what is learned from them. */
 #pragma once
 
-#include "decode/patch_inference.h"
-#include "decode/sample_run.h"
+#include "decode/flow/patch_inference.h"
+#include "decode/flow/sample_run.h"
 #include "tests/flow_bench.h"
 
 /** Zero-initialise before use. */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "decode/perf_data.h"
+#include "decode/perf/perf_data.h"
 
 int taken_events_of(const struct perf_data *from, struct taken_events *ret,
 		    struct ptvm_error *error)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "decode/base/error.h"
-#include "host/recording_out.h"
+#include "host/record/recording_out.h"
 
 struct perf_data;
 

@@ -1,4 +1,4 @@
-#include "host/address_filter.h"
+#include "host/machine/address_filter.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/aux_loss.h"
+#include "decode/perf/aux_loss.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "decode/base/vec.h"
-#include "decode/perf_record.h"
+#include "decode/perf/perf_record.h"
 #include "tests/record_make.h"
 
 enum { MOST = 16, PT_ID = 1, OTHER_ID = 2, SPAN = 100 };

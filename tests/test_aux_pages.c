@@ -1,4 +1,4 @@
-#include "decode/aux_pages.h"
+#include "decode/pt/aux_pages.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "host/aux_ring.h"
-#include "host/perf_open.h"
+#include "host/record/aux_ring.h"
+#include "host/record/perf_open.h"
 #include "tests/fake_kernel.h"
 #include "tests/sim_random.h"
 

@@ -1,4 +1,4 @@
-#include "decode/block.h"
+#include "decode/flow/block.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "decode/base/huge_pages.h"
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/flow_bench.h"
 
 enum { KERNEL = 0x81000000 };

@@ -1,4 +1,4 @@
-#include "decode/block_text.h"
+#include "decode/print/block_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/fields.h"
+#include "decode/print/fields.h"
 #include "tests/flow_fixture.h"
 
 /* Instructions by hand, in the words of perf's manual. */

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "decode/base/error.h"
-#include "decode/bpf_programs.h"
+#include "decode/code/bpf_programs.h"
 
 enum { ALL = 1 << 0 | 1 << 3 | 1 << 4, INFO = 232 };
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "decode/text.h"
+#include "decode/base/text.h"
 #include "tests/fake_memory.h"
 
 /* A list whose head is in the kernel's image, and the rest anywhere. */

@@ -1,4 +1,4 @@
-#include "decode/branch_text.h"
+#include "decode/print/branch_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "decode/print_line.h"
-#include "decode/sample_flags.h"
+#include "decode/print/print_line.h"
+#include "decode/print/sample_flags.h"
 #include "tests/flow_bench.h"
 #include "tests/print_bench.h"
 

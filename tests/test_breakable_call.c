@@ -1,4 +1,4 @@
-#include "host/breakable_call.h"
+#include "host/vm/breakable_call.h"
 
 #include <semaphore.h>
 #include <setjmp.h>

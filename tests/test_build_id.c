@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/build_id.h"
+#include "decode/perf/build_id.h"
 
 /* Two notes: one of 3 bytes, and the build id. */
 static const uint8_t notes[] = { 4,   0, 0, 0, 3,   0,   0,   0, 1, 0, 0,   0,  'X', 'e',

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "decode/perf_data.h"
+#include "decode/perf/perf_data.h"
 #include "guest/guest_modules.h"
-#include "host/build_ids.h"
-#include "host/recording_out.h"
+#include "host/machine/build_ids.h"
+#include "host/record/recording_out.h"
 #include "tests/fake_tree.h"
 
 enum { VM = 500, HOST = -1, KERNEL = 1, USER = 2, GUEST_KERNEL = 4 };

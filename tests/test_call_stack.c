@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "decode/call_stack.h"
-#include "decode/sample_flags.h"
+#include "decode/print/call_stack.h"
+#include "decode/print/sample_flags.h"
 
 enum { CALL = SAMPLE_BRANCH | SAMPLE_CALL, RETURN = SAMPLE_BRANCH | SAMPLE_RETURN };
 

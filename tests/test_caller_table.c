@@ -1,4 +1,4 @@
-#include "decode/caller_table.h"
+#include "decode/code/caller_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "decode/build_id.h"
-#include "decode/elf_file.h"
-#include "decode/mapped_file.h"
+#include "decode/base/mapped_file.h"
+#include "decode/code/elf_file.h"
+#include "decode/perf/build_id.h"
 #include "guest/channel_memory.h"
 #include "guest/guest_copy.h"
 #include "guest/guest_kernel.h"

@@ -1,4 +1,4 @@
-#include "host/clock_watch.h"
+#include "host/record/clock_watch.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "host/record_targets.h"
+#include "host/record/record_targets.h"
 #include "tests/fake_tree.h"
 #include "tests/json_at.h"
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "decode/kallsyms.h"
-#include "decode/modules.h"
+#include "decode/code/kallsyms.h"
+#include "decode/code/modules.h"
 #include "guest/code_ranges.h"
 
 static int find(const char *kallsyms, const char *modules_text, struct code_ranges *ret)

@@ -1,4 +1,4 @@
-#include "decode/code_visitor.h"
+#include "decode/flow/code_visitor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/flow_bench.h"
 
 /* A kernel that jumps into a function of a module, which returns. It was at first

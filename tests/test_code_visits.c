@@ -1,4 +1,4 @@
-#include "decode/code_visits.h"
+#include "decode/flow/code_visits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "decode/base/vec.h"
-#include "decode/machine_parts.h"
-#include "decode/replaced_module.h"
+#include "decode/code/machine_parts.h"
+#include "decode/flow/replaced_module.h"
 #include "tests/flow_bench.h"
 
 /* A kernel that jumps into a module, which returns. Its function was at first

@@ -1,4 +1,4 @@
-#include "decode/code_votes.h"
+#include "decode/flow/code_votes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

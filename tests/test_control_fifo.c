@@ -1,4 +1,4 @@
-#include "host/control_fifo.h"
+#include "host/record/control_fifo.h"
 
 #include <errno.h>
 #include <fcntl.h>

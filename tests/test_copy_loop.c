@@ -1,4 +1,4 @@
-#include "host/copy_loop.h"
+#include "host/record/copy_loop.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

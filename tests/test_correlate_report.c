@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "decode/base/vec.h"
-#include "decode/pt_offsets.h"
+#include "decode/pt/pt_offsets.h"
 #include "tests/perf_build.h"
 
 /* Findings by hand, about a recording of two CPUs: thread 77 of process 70 came to CPU 0 at 2 s and

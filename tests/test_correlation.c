@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "decode/pt_offsets.h"
+#include "decode/pt/pt_offsets.h"
 #include "tests/fake_tree.h"
 #include "tests/perf_build.h"
 #include "tests/pt_encode.h"

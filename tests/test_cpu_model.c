@@ -1,4 +1,4 @@
-#include "host/cpu_model.h"
+#include "host/machine/cpu_model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "decode/demangle.h"
+#include "decode/code/demangle.h"
 
 /* A name after it went through. */
 static void becomes(const char *before, const char *after)

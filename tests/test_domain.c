@@ -1,4 +1,4 @@
-#include "host/domain.h"
+#include "host/vm/domain.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "host/breakable_call.h"
-#include "host/libvirt_calls.h"
+#include "host/vm/breakable_call.h"
+#include "host/vm/libvirt_calls.h"
 
 #define FIRST "11111111-2222-3333-4444-555555555555"
 #define SECOND "66666666-7777-8888-9999-aaaaaaaaaaaa"

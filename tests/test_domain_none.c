@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "host/domain.h"
+#include "host/vm/domain.h"
 
 static void assert_refused(int r, struct ptvm_error *error)
 {

@@ -1,4 +1,4 @@
-#include "host/drain.h"
+#include "host/record/drain.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "decode/base/bytes.h"
-#include "host/recording_out.h"
-#include "host/tracer.h"
+#include "host/record/recording_out.h"
+#include "host/record/tracer.h"
 #include "tests/fake_kernel.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "decode/dso.h"
+#include "decode/code/dso.h"
 
 #include <elf.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "decode/elf_file.h"
+#include "decode/code/elf_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "decode/mapped_file.h"
+#include "decode/base/mapped_file.h"
 #include "tests/elf_make.h"
 
 int main(void);

@@ -1,4 +1,4 @@
-#include "decode/elf_plt.h"
+#include "decode/code/elf_plt.h"
 
 #include <elf.h>
 #include <setjmp.h>

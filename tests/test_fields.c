@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/fields.h"
+#include "decode/print/fields.h"
 
 enum { BEFORE = FIELD_COMM | FIELD_IP };
 

@@ -1,4 +1,4 @@
-#include "decode/flow_callers.h"
+#include "decode/flow/flow_callers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/flow_guess.h"
+#include "decode/flow/flow_guess.h"
 #include "tests/gap_fixture.h"
 
 /* Functions of a kernel, each FUNCTION bytes from the one before:

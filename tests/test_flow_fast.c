@@ -4,8 +4,8 @@
 
 #include <cmocka.h>
 
-#include "decode/flow_packet.h"
-#include "decode/mismatch_log.h"
+#include "decode/flow/flow_packet.h"
+#include "decode/flow/mismatch_log.h"
 #include "tests/flow_fixture.h"
 #include "tests/sim_random.h"
 

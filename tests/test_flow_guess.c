@@ -1,4 +1,4 @@
-#include "decode/flow_guess.h"
+#include "decode/flow/flow_guess.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/flow_int3.h"
+#include "decode/flow/flow_int3.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "decode/flow_packet.h"
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
+#include "decode/flow/flow_packet.h"
 #include "tests/flow_fixture.h"
 
 /* A kernel with jump labels, all of them NOPs (from KERNEL on):

@@ -1,4 +1,4 @@
-#include "decode/flow_mark.h"
+#include "decode/flow/flow_mark.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "decode/flow_packet.h"
-#include "decode/mismatch_log.h"
+#include "decode/flow/flow_packet.h"
+#include "decode/flow/mismatch_log.h"
 #include "tests/flow_fixture.h"
 
 /* A kernel's loop, whose branch may be patched: 00 je 00; 02 nop. The trace goes round twice. */

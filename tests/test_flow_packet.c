@@ -1,4 +1,4 @@
-#include "decode/flow_packet.h"
+#include "decode/flow/flow_packet.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

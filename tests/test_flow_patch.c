@@ -1,4 +1,4 @@
-#include "decode/flow_patch.h"
+#include "decode/flow/flow_patch.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "decode/flow_return.h"
+#include "decode/flow/flow_return.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/flow_step.h"
+#include "decode/flow/flow_step.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "decode/base/error.h"
-#include "decode/flow_patch.h"
-#include "decode/met_sites.h"
-#include "decode/mismatch_log.h"
+#include "decode/flow/flow_patch.h"
+#include "decode/flow/met_sites.h"
+#include "decode/flow/mismatch_log.h"
 #include "tests/flow_fixture.h"
 
 /* A flow that is told, packet by packet, what its code does next:

@@ -1,4 +1,4 @@
-#include "decode/flow_thunk.h"
+#include "decode/flow/flow_thunk.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/flow_packet.h"
+#include "decode/flow/flow_packet.h"
 #include "tests/flow_fixture.h"
 #include "tests/sim_random.h"
 

@@ -1,4 +1,4 @@
-#include "decode/flow_way_back.h"
+#include "decode/flow/flow_way_back.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

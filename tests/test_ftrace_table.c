@@ -1,4 +1,4 @@
-#include "decode/ftrace_table.h"
+#include "decode/code/ftrace_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "decode/base/vec.h"
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/flow_bench.h"
 #include "tests/pt_encode.h"
 

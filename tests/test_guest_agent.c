@@ -1,4 +1,4 @@
-#include "host/guest_agent.h"
+#include "host/vm/guest_agent.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

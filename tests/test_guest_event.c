@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "decode/perf_data.h"
-#include "host/guest_event.h"
+#include "decode/perf/perf_data.h"
+#include "host/record/guest_event.h"
 #include "tests/fake_tree.h"
 
 enum { VM = 500 };

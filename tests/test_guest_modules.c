@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decode/modules.h"
+#include "decode/code/modules.h"
 #include "guest/channel_agent.h"
 #include "guest/channel_mount.h"
 #include "guest/guest_modules.h"

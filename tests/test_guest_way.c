@@ -1,4 +1,4 @@
-#include "host/guest_way.h"
+#include "host/vm/guest_way.h"
 
 #include <inttypes.h>
 #include <limits.h>

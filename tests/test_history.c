@@ -1,4 +1,4 @@
-#include "decode/history.h"
+#include "decode/code/history.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/image.h"
+#include "decode/code/image.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

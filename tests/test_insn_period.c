@@ -1,4 +1,4 @@
-#include "decode/insn_period.h"
+#include "decode/print/insn_period.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/ipc.h"
+#include "decode/print/ipc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/itrace.h"
+#include "decode/print/itrace.h"
 
 static struct itrace parse(const char *text)
 {

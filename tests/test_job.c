@@ -1,4 +1,4 @@
-#include "decode/job.h"
+#include "decode/print/job.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "decode/base/arena.h"
-#include "decode/text_file.h"
+#include "decode/base/text_file.h"
 #include "guest/kallsyms_changes.h"
 #include "tests/two_copies.h"
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "decode/elf_file.h"
-#include "decode/mapped_file.h"
+#include "decode/base/mapped_file.h"
+#include "decode/code/elf_file.h"
 #include "guest/kcore_changes.h"
 #include "guest/kcore_copy.h"
 #include "tests/elf_make.h"

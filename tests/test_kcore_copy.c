@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
+#include "decode/base/mapped_file.h"
 #include "decode/base/vec.h"
-#include "decode/elf_file.h"
-#include "decode/mapped_file.h"
+#include "decode/code/elf_file.h"
 #include "guest/channel.h"
 #include "guest/code_ranges.h"
 #include "guest/kcore_head.h"

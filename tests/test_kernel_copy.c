@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "decode/elf_file.h"
-#include "decode/mapped_file.h"
+#include "decode/base/mapped_file.h"
+#include "decode/code/elf_file.h"
 #include "guest/channel_mount.h"
 #include "guest/kernel_copy.h"
 #include "tests/fake_guest.h"

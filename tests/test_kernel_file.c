@@ -1,4 +1,4 @@
-#include "host/kernel_file.h"
+#include "host/machine/kernel_file.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "host/kmod_calls.h"
+#include "host/machine/kmod_calls.h"
 
 static void the_library_can_be_loaded_twice(void **state)
 {

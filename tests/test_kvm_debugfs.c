@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "host/kvm_debugfs.h"
+#include "host/machine/kvm_debugfs.h"
 #include "tests/fake_tree.h"
 
 #define VCPU "debugfs/kvm/501-12/vcpu0/"

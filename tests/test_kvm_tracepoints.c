@@ -1,4 +1,4 @@
-#include "host/kvm_tracepoints.h"
+#include "host/machine/kvm_tracepoints.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/label_key.h"
+#include "decode/code/label_key.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/label_table.h"
+#include "decode/code/label_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "decode/base/error.h"
-#include "decode/image.h"
+#include "decode/code/image.h"
 
 enum { ENTRIES = 4, ENTRY_SIZE = 16 };
 

@@ -1,4 +1,4 @@
-#include "decode/label_targets.h"
+#include "decode/code/label_targets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/flow_bench.h"
 
 /* A function with a label; each test adds its own code. */

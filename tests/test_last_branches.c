@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "decode/last_branches.h"
+#include "decode/print/last_branches.h"
 
 static void the_newest_push_out_the_oldest(void **state)
 {

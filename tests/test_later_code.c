@@ -1,4 +1,4 @@
-#include "decode/later_code.h"
+#include "decode/code/later_code.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

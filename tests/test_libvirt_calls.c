@@ -1,4 +1,4 @@
-#include "host/libvirt_calls.h"
+#include "host/vm/libvirt_calls.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "decode/machine.h"
+#include "decode/code/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "decode/later_code.h"
-#include "decode/machine_parts.h"
-#include "decode/perf_record.h"
+#include "decode/code/later_code.h"
+#include "decode/code/machine_parts.h"
+#include "decode/perf/perf_record.h"
 #include "tests/elf_make.h"
 
 enum { KERNEL = 1, USER = 2, GUEST = 4, TEXT_SIZE = 0x40, PID = 77 };

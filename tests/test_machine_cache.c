@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "decode/base/cleanup.h"
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/fake_tree.h"
 
 #define TEXT 0xffffffff81000000u

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "decode/machine.h"
-#include "decode/machines.h"
+#include "decode/code/machine.h"
+#include "decode/code/machines.h"
 #include "tests/elf_make.h"
 #include "tests/fake_tree.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "decode/base/vec.h"
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/elf_make.h"
 #include "tests/fake_tree.h"
 

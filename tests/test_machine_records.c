@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "decode/base/vec.h"
-#include "decode/machine_parts.h"
-#include "decode/perf_feature.h"
-#include "decode/perf_record.h"
+#include "decode/code/machine_parts.h"
+#include "decode/perf/perf_feature.h"
+#include "decode/perf/perf_record.h"
 #include "tests/record_make.h"
 
 #define TEXT 0xffffffff81000000u

@@ -1,4 +1,4 @@
-#include "decode/machine.h"
+#include "decode/code/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/flow_bench.h"
 
 /* A kernel whose table has labels, the first of which switches a tracepoint on:

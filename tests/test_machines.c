@@ -1,4 +1,4 @@
-#include "decode/machines.h"
+#include "decode/code/machines.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 
 /* The host and guests of these pids. */
 static struct machines make(const int32_t *pids, size_t count)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "host/map_line.h"
+#include "host/machine/map_line.h"
 
 static bool read_line(const char *text, struct map_line *ret)
 {

@@ -1,4 +1,4 @@
-#include "decode/mapped_file.h"
+#include "decode/base/mapped_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/met_sites.h"
+#include "decode/flow/met_sites.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "decode/machine_parts.h"
-#include "decode/pt_flow.h"
+#include "decode/code/machine_parts.h"
+#include "decode/flow/pt_flow.h"
 #include "tests/flow_bench.h"
 
 /* A kernel: at 0 xor; nop2; test; jne; at 0x10 xor; jmp 0x30; at 0x20 ret; at 0x30 call 0; ... */

@@ -1,4 +1,4 @@
-#include "decode/mismatch_log.h"
+#include "decode/flow/mismatch_log.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "host/module_files.h"
+#include "host/machine/module_files.h"
 #include "tests/fake_tree.h"
 
 /* modules.dep.bin as depmod writes it, of one module: a magic number, version 2.1, where the root

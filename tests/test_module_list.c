@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "decode/build_id.h"
-#include "decode/text.h"
+#include "decode/base/text.h"
+#include "decode/perf/build_id.h"
 #include "guest/module_list.h"
 #include "guest/module_notes.h"
 #include "guest/module_symbols.h"

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "decode/build_id.h"
-#include "decode/text.h"
+#include "decode/base/text.h"
+#include "decode/perf/build_id.h"
 #include "guest/module_list.h"
 #include "tests/fake_memory.h"
 

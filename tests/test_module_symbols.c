@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "decode/text.h"
+#include "decode/base/text.h"
 #include "guest/kallsyms_tables.h"
 #include "guest/module_list.h"
 #include "tests/fake_memory.h"

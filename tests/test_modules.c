@@ -1,4 +1,4 @@
-#include "decode/modules.h"
+#include "decode/code/modules.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "host/monitor_text.h"
+#include "host/vm/monitor_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

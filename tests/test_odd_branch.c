@@ -1,4 +1,4 @@
-#include "decode/odd_branch.h"
+#include "decode/flow/odd_branch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "decode/machine_parts.h"
-#include "decode/mismatch_log.h"
+#include "decode/code/machine_parts.h"
+#include "decode/flow/mismatch_log.h"
 #include "tests/flow_fixture.h"
 
 /* A kernel with calls of all sizes, and places that follow none (from KERNEL on):

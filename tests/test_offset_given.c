@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decode/pt_offsets.h"
+#include "decode/pt/pt_offsets.h"
 
 static void assert_refused(const char *text)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decode/pt_offsets.h"
+#include "decode/pt/pt_offsets.h"
 
 static const char example[] =
 	"{\"version\": 1, \"machines\": [{\"pid\": 106, \"name\": \"vm1\", \"vcpus\": ["

@@ -1,4 +1,4 @@
-#include "decode/outcome.h"
+#include "decode/print/outcome.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

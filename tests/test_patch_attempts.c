@@ -1,4 +1,4 @@
-#include "decode/patch_attempts.h"
+#include "decode/flow/patch_attempts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/patch_change.h"
+#include "decode/code/patch_change.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

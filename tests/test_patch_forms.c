@@ -1,4 +1,4 @@
-#include "decode/patch_forms.h"
+#include "decode/flow/patch_forms.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/flow_bench.h"
 
 /* One function with one instruction that may be another. */

@@ -1,4 +1,4 @@
-#include "decode/patch_hypotheses.h"
+#include "decode/flow/patch_hypotheses.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

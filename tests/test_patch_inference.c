@@ -1,4 +1,4 @@
-#include "decode/patch_inference.h"
+#include "decode/flow/patch_inference.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "decode/machine_parts.h"
-#include "decode/trace_sample.h"
+#include "decode/code/machine_parts.h"
+#include "decode/flow/trace_sample.h"
 #include "tests/flow_bench.h"
 
 /* Patches inferred from traces of simulated kernels, of which every label is known. */

@@ -1,4 +1,4 @@
-#include "decode/patch_list.h"
+#include "decode/flow/patch_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/patch_search.h"
+#include "decode/flow/patch_search.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/flow_bench.h"
 
 /* One function of a kernel with one label or two, and traces of how it ran in another form. */

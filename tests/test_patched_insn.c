@@ -1,4 +1,4 @@
-#include "decode/patched_insn.h"
+#include "decode/code/patched_insn.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "host/pause_watch.h"
+#include "host/record/pause_watch.h"
 
 #include <sched.h>
 #include <semaphore.h>
@@ -12,7 +12,7 @@
 
 #include "decode/base/monotonic.h"
 #include "decode/base/vec.h"
-#include "host/record_targets.h"
+#include "host/record/record_targets.h"
 #include "tests/fake_domain.h"
 
 enum { LONG_MS = 3600 * MS_PER_S };

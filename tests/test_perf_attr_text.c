@@ -1,4 +1,4 @@
-#include "decode/perf_attr_text.h"
+#include "decode/perf/perf_attr_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/perf_auxtrace.h"
+#include "decode/perf/perf_auxtrace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

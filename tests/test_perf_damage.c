@@ -1,4 +1,4 @@
-#include "decode/perf_damage.h"
+#include "decode/perf/perf_damage.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-#include "decode/perf_data.h"
-#include "decode/perf_event.h"
-#include "decode/perf_feature.h"
+#include "decode/perf/perf_data.h"
+#include "decode/perf/perf_event.h"
+#include "decode/perf/perf_feature.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/perf_event.h"
+#include "decode/perf/perf_event.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/perf_feature.h"
+#include "decode/perf/perf_feature.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

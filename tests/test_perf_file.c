@@ -1,4 +1,4 @@
-#include "decode/perf_file.h"
+#include "decode/perf/perf_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "decode/perf_header.h"
+#include "decode/perf/perf_header.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "decode/base/vec.h"
-#include "decode/perf_feature.h"
+#include "decode/perf/perf_feature.h"
 
 enum { HEADER = 104, ATTRS = 24, DATA = 40, FEATURES = 72, ROOM = 2048 };
 

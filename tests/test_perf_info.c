@@ -1,4 +1,4 @@
-#include "decode/perf_info.h"
+#include "decode/perf/perf_info.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "decode/perf_feature.h"
+#include "decode/perf/perf_feature.h"
 #include "tests/fake_tree.h"
 #include "tests/printed.h"
 

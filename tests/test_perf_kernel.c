@@ -1,4 +1,4 @@
-#include "host/perf_kernel.h"
+#include "host/machine/perf_kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>

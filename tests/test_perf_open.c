@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "host/perf_open.h"
+#include "host/record/perf_open.h"
 #include "tests/fake_kernel.h"
 
 static int set_up(void **state)

@@ -1,4 +1,4 @@
-#include "decode/perf_order.h"
+#include "decode/perf/perf_order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/perf_pt_info.h"
+#include "decode/perf/perf_pt_info.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/perf_record.h"
+#include "decode/perf/perf_record.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/perf_sample.h"
+#include "decode/perf/perf_sample.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/perf_text.h"
+#include "decode/print/perf_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "decode/perf_record.h"
+#include "decode/perf/perf_record.h"
 #include "tests/printed.h"
 #include "tests/record_make.h"
 

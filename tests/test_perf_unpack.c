@@ -1,4 +1,4 @@
-#include "decode/perf_unpack.h"
+#include "decode/perf/perf_unpack.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/perf_walk.h"
+#include "decode/perf/perf_walk.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "host/pid_list.h"
+#include "host/machine/pid_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/print_async.h"
+#include "decode/print/print_async.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "decode/print_branch.h"
-#include "decode/print_prefix.h"
-#include "decode/print_waiting.h"
+#include "decode/print/print_branch.h"
+#include "decode/print/print_prefix.h"
+#include "decode/print/print_waiting.h"
 #include "tests/print_bench.h"
 
 /* The flow is at 1000, the last instruction that ran, of which the tests say the rest. */

@@ -1,4 +1,4 @@
-#include "decode/print_event.h"
+#include "decode/print/print_event.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "decode/print_branch.h"
-#include "decode/sample_flags.h"
+#include "decode/print/print_branch.h"
+#include "decode/print/sample_flags.h"
 #include "tests/flow_bench.h"
 #include "tests/print_bench.h"
 

@@ -1,4 +1,4 @@
-#include "decode/print_line.h"
+#include "decode/print/print_line.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "decode/print_prefix.h"
-#include "decode/sample_flags.h"
+#include "decode/print/print_prefix.h"
+#include "decode/print/sample_flags.h"
 #include "tests/flow_bench.h"
 #include "tests/print_bench.h"
 

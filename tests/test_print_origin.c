@@ -1,6 +1,6 @@
 /* print_origin: the calls and branches that led to a line, of a printer that follows none itself.
  */
-#include "decode/print_origin.h"
+#include "decode/print/print_origin.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "decode/base/vec.h"
-#include "decode/machine_parts.h"
-#include "decode/print_prefix.h"
-#include "decode/sample_flags.h"
+#include "decode/code/machine_parts.h"
+#include "decode/print/print_prefix.h"
+#include "decode/print/sample_flags.h"
 #include "tests/flow_bench.h"
 
 /* The base of the kernel's addresses; tests add the last digits. */

@@ -1,4 +1,4 @@
-#include "decode/print_prefix.h"
+#include "decode/print/print_prefix.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decode/time_column.h"
+#include "decode/print/time_column.h"
 #include "tests/perf_build.h"
 #include "tests/print_bench.h"
 

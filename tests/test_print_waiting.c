@@ -1,4 +1,4 @@
-#include "decode/print_waiting.h"
+#include "decode/print/print_waiting.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 
-#include "decode/print_branch.h"
-#include "decode/print_line.h"
-#include "decode/print_prefix.h"
-#include "decode/sample_flags.h"
+#include "decode/print/print_branch.h"
+#include "decode/print/print_line.h"
+#include "decode/print/print_prefix.h"
+#include "decode/print/sample_flags.h"
 #include "tests/print_bench.h"
 
 /* A jump and a return at 1000, of which nothing else is known. */

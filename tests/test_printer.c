@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "decode/printer.h"
+#include "decode/print/printer.h"
 #include "tests/print_bench.h"
 
 static void add(struct print_bench *bench, enum flow_kind kind, uint64_t value)

@@ -1,4 +1,4 @@
-#include "decode/probe_table.h"
+#include "decode/code/probe_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

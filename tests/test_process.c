@@ -1,4 +1,4 @@
-#include "decode/process.h"
+#include "decode/code/process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/pt_clock.h"
+#include "decode/pt/pt_clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

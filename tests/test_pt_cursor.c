@@ -1,4 +1,4 @@
-#include "decode/pt_cursor.h"
+#include "decode/pt/pt_cursor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

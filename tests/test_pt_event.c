@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "host/pt_event.h"
+#include "host/record/pt_event.h"
 
 /* A CPU of Skylake's kind. */
 static const struct pt_pmu pmu = {

@@ -1,4 +1,4 @@
-#include "decode/pt_flow.h"
+#include "decode/flow/pt_flow.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "decode/pt_offset_learn.h"
+#include "decode/pt/pt_offset_learn.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/pt_offsets.h"
+#include "decode/pt/pt_offsets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/pt_packet.h"
+#include "decode/pt/pt_packet.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "host/pt_pmu.h"
+#include "host/machine/pt_pmu.h"
 #include "tests/fake_tree.h"
 
 #define PMU "sys/bus/event_source/devices/intel_pt/"

@@ -1,4 +1,4 @@
-#include "decode/pt_segment.h"
+#include "decode/pt/pt_segment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/pt_stream.h"
+#include "decode/pt/pt_stream.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/pt_packet.h"
+#include "decode/pt/pt_packet.h"
 #include "tests/flow_bench.h"
 
 enum { SIZE = 200 };

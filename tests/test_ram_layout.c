@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "host/ram_layout.h"
-#include "host/ram_mappings.h"
+#include "host/vm/ram_layout.h"
+#include "host/vm/ram_mappings.h"
 
 static const uint64_t mib = 1 << 20, gib = UINT64_C(1) << 30;
 static const uint64_t somewhere = 0x7f0000000000;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "host/ram_mappings.h"
+#include "host/vm/ram_mappings.h"
 #include "tests/fake_tree.h"
 
 static const uint64_t mib = 1 << 20;

@@ -1,4 +1,4 @@
-#include "decode/raw_trace.h"
+#include "decode/perf/raw_trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

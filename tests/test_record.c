@@ -1,4 +1,4 @@
-#include "host/record.h"
+#include "host/record/record.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "host/record_options.h"
-#include "host/recording_repair.h"
+#include "host/record/record_options.h"
+#include "host/record/recording_repair.h"
 #include "tests/command_line.h"
 #include "tests/fake_domain.h"
 #include "tests/fake_machine.h"

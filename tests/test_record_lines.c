@@ -1,4 +1,4 @@
-#include "decode/record_lines.h"
+#include "decode/print/record_lines.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

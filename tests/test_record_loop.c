@@ -1,4 +1,4 @@
-#include "host/record_loop.h"
+#include "host/record/record_loop.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "host/pause_watch.h"
-#include "host/record_options.h"
-#include "host/recorder.h"
+#include "host/record/pause_watch.h"
+#include "host/record/record_options.h"
+#include "host/record/recorder.h"
 #include "tests/command_line.h"
 #include "tests/fake_machine.h"
 #include "tests/said.h"

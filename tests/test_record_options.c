@@ -1,4 +1,4 @@
-#include "host/record_options.h"
+#include "host/record/record_options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "host/record_report.h"
+#include "host/record/record_report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "host/pause_watch.h"
-#include "host/record_options.h"
-#include "host/recorder.h"
+#include "host/record/pause_watch.h"
+#include "host/record/record_options.h"
+#include "host/record/recorder.h"
 
 /* A recording of two vCPUs, with 1.5 MB. */
 struct bench {

@@ -1,4 +1,4 @@
-#include "host/record_targets.h"
+#include "host/record/record_targets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "host/record_options.h"
+#include "host/record/record_options.h"
 #include "tests/command_line.h"
 #include "tests/fake_tree.h"
 

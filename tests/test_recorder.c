@@ -1,4 +1,4 @@
-#include "host/recorder.h"
+#include "host/record/recorder.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "host/record_options.h"
-#include "host/recording_repair.h"
+#include "host/record/record_options.h"
+#include "host/record/recording_repair.h"
 #include "tests/fake_guest.h"
 #include "tests/fake_machine.h"
 

@@ -1,4 +1,4 @@
-#include "host/recorder_json.h"
+#include "host/record/recorder_json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "host/recorder.h"
-#include "host/recording_json.h"
+#include "host/record/recorder.h"
+#include "host/record/recording_json.h"
 #include "tests/fake_tree.h"
 #include "tests/json_at.h"
 

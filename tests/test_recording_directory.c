@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "host/recording_directory.h"
+#include "host/record/recording_directory.h"
 #include "tests/fake_tree.h"
 
 struct bench {

@@ -1,4 +1,4 @@
-#include "host/recording_events.h"
+#include "host/record/recording_events.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "decode/perf_data.h"
-#include "decode/perf_feature.h"
-#include "host/recording_features.h"
+#include "decode/perf/perf_data.h"
+#include "decode/perf/perf_feature.h"
+#include "host/record/recording_features.h"
 #include "tests/fake_tree.h"
 
 enum { LONG_NAME = 64 };

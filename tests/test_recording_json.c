@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "correlate/offset_recorded.h"
-#include "host/recording_json.h"
+#include "host/record/recording_json.h"
 #include "tests/fake_tree.h"
 #include "tests/json_at.h"
 

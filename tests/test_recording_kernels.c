@@ -1,4 +1,4 @@
-#include "host/recording_kernels.h"
+#include "host/record/recording_kernels.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "host/record_options.h"
-#include "host/record_targets.h"
+#include "host/record/record_options.h"
+#include "host/record/record_targets.h"
 #include "tests/fake_domain.h"
 #include "tests/fake_guest.h"
 #include "tests/said.h"

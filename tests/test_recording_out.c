@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "decode/perf_data.h"
-#include "host/recording_out.h"
+#include "decode/perf/perf_data.h"
+#include "host/record/recording_out.h"
 
 enum { ATTRS = 2, FLAGS = 40, SAMPLE_TYPE = 24, TRACE_SIZE = 1000 };
 

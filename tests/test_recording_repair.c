@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "decode/perf_data.h"
-#include "decode/perf_feature.h"
-#include "host/recording_features.h"
-#include "host/recording_out.h"
-#include "host/recording_repair.h"
+#include "decode/perf/perf_data.h"
+#include "decode/perf/perf_feature.h"
+#include "host/record/recording_features.h"
+#include "host/record/recording_out.h"
+#include "host/record/recording_repair.h"
 #include "tests/fake_tree.h"
 
 enum {

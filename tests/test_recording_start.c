@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "decode/perf_data.h"
-#include "decode/perf_record.h"
+#include "decode/perf/perf_data.h"
+#include "decode/perf/perf_record.h"
 #include "guest/guest_modules.h"
-#include "host/recording_start.h"
+#include "host/record/recording_start.h"
 #include "tests/fake_tree.h"
 
 enum { VM = 500, MANY_IDS = 400 };

@@ -1,4 +1,4 @@
-#include "decode/regular_file.h"
+#include "decode/base/regular_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

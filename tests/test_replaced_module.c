@@ -1,4 +1,4 @@
-#include "decode/replaced_module.h"
+#include "decode/flow/replaced_module.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/flow_bench.h"
 
 /* A kernel that jumps into a module which has one function: xor eax, eax; nop...; ret. Another

@@ -1,4 +1,4 @@
-#include "decode/return_places.h"
+#include "decode/flow/return_places.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/return_sites.h"
+#include "decode/flow/return_sites.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/return_stack.h"
+#include "decode/flow/return_stack.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "host/rights.h"
+#include "host/machine/rights.h"
 
 #include <linux/capability.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "decode/sample_flags.h"
+#include "decode/print/sample_flags.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* sample_line: samples of other events as lines, where no symbols are known. */
-#include "decode/sample_line.h"
+#include "decode/print/sample_line.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/flow_bench.h"
 
 enum {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "decode/sample_origin.h"
+#include "decode/print/sample_origin.h"
 
 /* The base of the kernel's addresses; tests add the last digits. */
 #define KERNEL UINT64_C(0xffffffff81000000)

@@ -1,4 +1,4 @@
-#include "decode/sample_run.h"
+#include "decode/flow/sample_run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/sample_segments.h"
+#include "decode/flow/sample_segments.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

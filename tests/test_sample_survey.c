@@ -1,4 +1,4 @@
-#include "decode/sample_survey.h"
+#include "decode/flow/sample_survey.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decode/record_lines.h"
+#include "decode/print/record_lines.h"
 #include "tests/perf_build.h"
 #include "tests/script_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "decode/sideband.h"
+#include "decode/perf/sideband.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/stretch.h"
+#include "decode/flow/stretch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/symbols.h"
+#include "decode/code/symbols.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/team.h"
+#include "decode/print/team.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "decode/base/cleanup.h"
-#include "decode/machine_parts.h"
-#include "decode/perf_record.h"
-#include "decode/record_lines.h"
+#include "decode/code/machine_parts.h"
+#include "decode/perf/perf_record.h"
+#include "decode/print/record_lines.h"
 #include "decode/script.h"
 #include "tests/flow_bench.h"
 

@@ -1,4 +1,4 @@
-#include "decode/text.h"
+#include "decode/base/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

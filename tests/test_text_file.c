@@ -1,4 +1,4 @@
-#include "decode/text_file.h"
+#include "decode/base/text_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/text_poke.h"
+#include "decode/code/text_poke.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

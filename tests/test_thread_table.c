@@ -1,4 +1,4 @@
-#include "decode/thread_table.h"
+#include "decode/perf/thread_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

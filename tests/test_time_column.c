@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decode/time_column.h"
+#include "decode/print/time_column.h"
 
 static void filled(struct time_column *column, const char *lines, uint64_t time_ns,
 		   const char *expected)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "decode/time_ranges.h"
+#include "decode/pt/time_ranges.h"
 
 /* A recording of 1000 ns, so that a per cent is 10 ns. */
 enum { FIRST = 5000, LAST = 6000 };

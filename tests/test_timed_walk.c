@@ -1,4 +1,4 @@
-#include "decode/timed_walk.h"
+#include "decode/pt/timed_walk.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

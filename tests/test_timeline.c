@@ -1,5 +1,5 @@
 /* timeline: chunks of several queues become one text in order of time. */
-#include "decode/timeline.h"
+#include "decode/print/timeline.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "decode/base/error.h"
-#include "decode/trace_formats.h"
+#include "decode/print/trace_formats.h"
 #include "tests/trace_section.h"
 
 static uint8_t room[TRACE_SECTION_MOST];

@@ -1,4 +1,4 @@
-#include "decode/trace_index.h"
+#include "decode/perf/trace_index.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "decode/mapped_file.h"
+#include "decode/base/mapped_file.h"
 #include "tests/perf_build.h"
 
 enum { POINTS = 20 };

@@ -1,4 +1,4 @@
-#include "host/trace_loss.h"
+#include "host/record/trace_loss.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "host/trace_machine.h"
+#include "host/record/trace_machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "host/domain.h"
+#include "host/vm/domain.h"
 #include "tests/fake_tree.h"
 
 #define UUID "9e994102-3495-4346-9bac-e424641fa3f0"

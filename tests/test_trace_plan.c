@@ -1,4 +1,4 @@
-#include "host/trace_plan.h"
+#include "host/record/trace_plan.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "host/record_options.h"
-#include "host/record_targets.h"
+#include "host/record/record_options.h"
+#include "host/record/record_targets.h"
 #include "tests/fake_kernel.h"
 #include "tests/fake_tree.h"
 

@@ -1,4 +1,4 @@
-#include "decode/trace_points.h"
+#include "decode/pt/trace_points.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/trace_progress.h"
+#include "decode/print/trace_progress.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

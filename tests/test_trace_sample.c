@@ -1,4 +1,4 @@
-#include "decode/trace_sample.h"
+#include "decode/flow/trace_sample.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/trace_sources.h"
+#include "decode/flow/trace_sources.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "decode/traced_times.h"
+#include "decode/pt/traced_times.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

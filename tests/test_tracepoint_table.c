@@ -1,4 +1,4 @@
-#include "decode/tracepoint_table.h"
+#include "decode/code/tracepoint_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "decode/machine_parts.h"
+#include "decode/code/machine_parts.h"
 #include "tests/flow_bench.h"
 
 /* A function with a label, and code apart from that which calls the probes of a tracepoint. */

@@ -5,9 +5,9 @@
 
 #include <cmocka.h>
 
-#include "decode/machine.h"
-#include "decode/machines.h"
-#include "decode/tracepoint_text.h"
+#include "decode/code/machine.h"
+#include "decode/code/machines.h"
+#include "decode/print/tracepoint_text.h"
 #include "tests/trace_section.h"
 
 static const uint8_t sample[24] = { 0x34, 2, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 2 };

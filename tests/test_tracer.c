@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "host/recording_out.h"
-#include "host/trace_loss.h"
-#include "host/tracer.h"
+#include "host/record/recording_out.h"
+#include "host/record/trace_loss.h"
+#include "host/record/tracer.h"
 #include "tests/fake_kernel.h"
 
 enum { CPUS = 2, FDS_PER_CPU = 100, HEADER = 104, DEAD = 13, TRACE_RECORD = 48, AUX_RECORD = 64 };

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "decode/base/error.h"
-#include "host/tracing_data.h"
+#include "host/record/tracing_data.h"
 #include "tests/fake_tree.h"
 
 #define TRACEFS "sys/kernel/tracing/events/"

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "correlate/tsc_run.h"
-#include "decode/pt_offsets.h"
+#include "decode/pt/pt_offsets.h"
 #include "tests/flow_bench.h"
 
 /* Events by hand; a tick of the crystal is 80 of the TSC (bench_skylake_x). */

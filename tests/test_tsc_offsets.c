@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "decode/base/vec.h"
-#include "decode/pt_offsets.h"
+#include "decode/pt/pt_offsets.h"
 
 /* Segments by hand, and the host's time that follows of a guest's. */
 

@@ -8,7 +8,7 @@
 
 #include "decode/base/error.h"
 #include "decode/base/vec.h"
-#include "decode/pt_clock.h"
+#include "decode/pt/pt_clock.h"
 #include "tests/flow_bench.h"
 #include "tests/pt_encode.h"
 

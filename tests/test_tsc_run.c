@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "decode/pt_offsets.h"
+#include "decode/pt/pt_offsets.h"
 
 /* Observations by hand: what lies on a line and what does not, to the tick. */
 

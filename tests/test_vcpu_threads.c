@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "host/vcpu_threads.h"
+#include "host/vm/vcpu_threads.h"
 #include "tests/fake_tree.h"
 
 enum { VM = 500 };

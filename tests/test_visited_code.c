@@ -1,4 +1,4 @@
-#include "decode/visited_code.h"
+#include "decode/flow/visited_code.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "host/vm_memory.h"
+#include "host/vm/vm_memory.h"
 #include "tests/fake_domain.h"
 #include "tests/fake_tree.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "host/vm_process.h"
+#include "host/vm/vm_process.h"
 #include "tests/fake_tree.h"
 
 static int set_up(void **state)

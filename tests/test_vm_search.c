@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "host/vm_search.h"
+#include "host/vm/vm_search.h"
 #include "tests/fake_linux.h"
 #include "tests/fake_tree.h"
 

@@ -1,4 +1,4 @@
-#include "host/vmcoreinfo_search.h"
+#include "host/vm/vmcoreinfo_search.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "host/ram_mappings.h"
+#include "host/vm/ram_mappings.h"
 #include "tests/fake_tree.h"
 
 enum {

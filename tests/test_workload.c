@@ -1,4 +1,4 @@
-#include "host/workload.h"
+#include "host/record/workload.h"
 
 #include <errno.h>
 #include <setjmp.h>

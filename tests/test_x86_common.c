@@ -1,4 +1,4 @@
-#include "decode/x86_common.h"
+#include "decode/code/x86_common.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

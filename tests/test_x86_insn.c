@@ -1,4 +1,4 @@
-#include "decode/x86_insn.h"
+#include "decode/code/x86_insn.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

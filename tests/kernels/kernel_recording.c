@@ -11,8 +11,8 @@
 
 #include "decode/base/cleanup.h"
 #include "decode/base/vec.h"
-#include "decode/kallsyms.h"
-#include "decode/x86_insn.h"
+#include "decode/code/kallsyms.h"
+#include "decode/code/x86_insn.h"
 #include "guest/kallsyms_changes.h"
 #include "guest/kcore_changes.h"
 #include "tests/kernels/insn_log.h"
