@@ -10,7 +10,7 @@ import sys
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
 LAYERS = [["decode/base"], ["decode/pt"], ["decode/perf"], ["decode/code"], ["decode/flow"], ["decode/print"], ["decode"],
           ["correlate", "guest"], ["host/machine"], ["host/vm"], ["host/record"], ["host"],
-          ["tests"]]
+          ["tests"], ["tests/fuzz", "tests/kernels", "tests/unit"]]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 

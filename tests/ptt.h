@@ -9,7 +9,7 @@
  * `packets`: a line each. An IP stands behind its IPBytes, 3:0x401000; `bytes HH...` are raw ones,
  *	`lost` cuts the trace where the recorder lost data. `12x` in front of a line repeats it.
  * `dump`: what -D prints, where that is not the lines of `packets`.
- * `flow`: words, in any number of lines; see tests/test_golden.c. `12x` as above. */
+ * `flow`: words, in any number of lines; see tests/unit/test_golden.c. `12x` as above. */
 #pragma once
 
 #include <stddef.h>

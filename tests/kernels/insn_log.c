@@ -1,5 +1,7 @@
 /* A plugin of QEMU (TCG plugins, version 1 of their interface) that logs what the kernel of a guest
  * executes. Its argument `log=PREFIX` says where. See insn_log.h. */
+#include "tests/kernels/insn_log.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,8 +11,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "tests/kernels/insn_log.h"
 
 /* QEMU's side: its header is in no package of Debian 12 (docs/devel/tcg-plugins.rst). */
 struct qemu_plugin_tb;

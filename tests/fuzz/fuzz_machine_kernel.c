@@ -2,7 +2,7 @@
  * and symbols of a later copy.
  * All code that was loaded is found again and read to its end. */
 #include "decode/code/machine_parts.h"
-#include "tests/fuzz_input.h"
+#include "tests/fuzz/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include "decode/code/elf_file.h"
 #include "guest/kcore_changes.h"
 #include "tests/fake_tree.h"
-#include "tests/fuzz_input.h"
+#include "tests/fuzz/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

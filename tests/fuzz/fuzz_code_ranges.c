@@ -5,7 +5,7 @@
 #include "decode/code/kallsyms.h"
 #include "decode/code/modules.h"
 #include "guest/code_ranges.h"
-#include "tests/fuzz_input.h"
+#include "tests/fuzz/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

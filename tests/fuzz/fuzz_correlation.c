@@ -4,7 +4,7 @@
 #include "correlate/correlation.h"
 #include "decode/base/cleanup.h"
 #include "tests/fake_tree.h"
-#include "tests/fuzz_input.h"
+#include "tests/fuzz/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include "guest/channel.h"
 #include "guest/channel_memory.h"
 #include "tests/fake_linux.h"
-#include "tests/fuzz_input.h"
+#include "tests/fuzz/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

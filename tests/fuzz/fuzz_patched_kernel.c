@@ -5,7 +5,7 @@
 
 #include "decode/code/machine_parts.h"
 #include "tests/flow_bench.h"
-#include "tests/fuzz_input.h"
+#include "tests/fuzz/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

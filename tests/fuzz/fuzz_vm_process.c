@@ -5,7 +5,7 @@
 #include "host/machine/map_line.h"
 #include "host/vm/vm_process.h"
 #include "tests/fake_tree.h"
-#include "tests/fuzz_input.h"
+#include "tests/fuzz/fuzz_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
