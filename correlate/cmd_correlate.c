@@ -202,8 +202,7 @@ static int correlate(struct correlation *correlation, const struct correlate_arg
 	return r;
 }
 
-/* An earlier run that did not come to its end left the recording changed in part, unless it is
- * still at it. */
+/* An earlier run that did not come to its end left the recording changed in part. */
 static int recover(struct correlation *correlation, const struct correlate_args *args,
 		   const char *path, struct ptvm_error *error)
 {
@@ -212,9 +211,6 @@ static int recover(struct correlation *correlation, const struct correlate_args 
 
 	if (correlation->journal != JOURNAL_OPEN)
 		return 0;
-	r = correlation_check_idle(correlation, error);
-	if (r)
-		return r;
 	if (args->dry_run || args->output)
 		return ptvm_fail(error, PTVM_INCONSISTENT,
 				 "%s: an earlier run was interrupted (--undo it first)", path);
@@ -223,7 +219,7 @@ static int recover(struct correlation *correlation, const struct correlate_args 
 		return r;
 	(void)fprintf(stderr, "ptvm correlate: %s: an interrupted run was undone\n", path);
 	correlation_close(correlation);
-	return correlation_open(correlation, path, error);
+	return correlation_open(correlation, path, true, error);
 }
 
 static int undo(struct correlation *correlation, const struct correlate_args *args,
@@ -245,7 +241,7 @@ static int run(const struct correlate_args *args, struct ptvm_error *error)
 	int r = path ? 0 : perf_file_default(&path, error);
 
 	if (!r)
-		r = correlation_open(&correlation, path, error);
+		r = correlation_open(&correlation, path, !args->dry_run && !args->output, error);
 	if (r) {
 		correlation_close(&correlation);
 		return r;

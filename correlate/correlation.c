@@ -32,13 +32,55 @@ static int read_recorded(struct correlation *correlation, struct ptvm_error *err
 	return offsets_recorded_load(path, &correlation->recorded, error);
 }
 
-int correlation_open(struct correlation *correlation, const char *path, struct ptvm_error *error)
+/* Who has a lock on the file, as the kernel says (proc_locks(5)); 0 unknown. */
+static int lock_owner(int fd)
+{
+	_cleanup_fclose_ FILE *locks = fopen("/proc/locks", "re");
+	unsigned int major_number, minor_number, pid;
+	unsigned long inode;
+	struct stat status;
+	char line[256];
+
+	if (!locks || fstat(fd, &status))
+		return 0;
+	while (fgets(line, sizeof(line), locks))
+		if (sscanf(line, "%*s FLOCK %*s %*s %u %x:%x:%lu", &pid, &major_number,
+			   &minor_number, &inode) == 4 &&
+		    inode == status.st_ino && major_number == major(status.st_dev) &&
+		    minor_number == minor(status.st_dev))
+			return (int)pid;
+	return 0;
+}
+
+/* Nobody waits for a lock. Where a file system has none, two runs at a time are not seen. */
+static int lock(struct correlation *correlation, bool changes, struct ptvm_error *error)
+{
+	const char *path = correlation->data.file_path;
+	int how = changes ? LOCK_EX : LOCK_SH;
+	int owner, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return 0;
+	correlation->lock = fd;
+	if (!flock(fd, how | LOCK_NB) || errno != EWOULDBLOCK)
+		return 0;
+	owner = lock_owner(fd);
+	if (!owner)
+		return ptvm_fail(error, PTVM_SYSTEM, "%s: another ptvm correlate is at work", path);
+	return ptvm_fail(error, PTVM_SYSTEM, "%s: another ptvm correlate (pid %d) is at work", path,
+			 owner);
+}
+
+int correlation_open(struct correlation *correlation, const char *path, bool changes,
+		     struct ptvm_error *error)
 {
 	struct journal journal;
 	int r = perf_data_open(path, &correlation->data, error);
 
 	if (!r && !correlation->data.have_pt)
 		r = ptvm_fail(error, PTVM_BAD_INPUT, "%s: no Intel PT in this recording", path);
+	if (!r)
+		r = lock(correlation, changes, error);
 	if (r)
 		return r;
 	correlation->journal_path = beside(correlation->data.file_path, ".ptvm-undo");
@@ -107,49 +149,7 @@ static int check_rights(const struct stat *status, const char *path, struct ptvm
 	return 0;
 }
 
-/* Who has a lock on the file, as the kernel says (proc_locks(5)); 0 unknown. */
-static int lock_owner(int fd)
-{
-	_cleanup_fclose_ FILE *locks = fopen("/proc/locks", "re");
-	unsigned int major_number, minor_number, pid;
-	unsigned long inode;
-	struct stat status;
-	char line[256];
-
-	if (!locks || fstat(fd, &status))
-		return 0;
-	while (fgets(line, sizeof(line), locks))
-		if (sscanf(line, "%*s FLOCK %*s %*s %u %x:%x:%lu", &pid, &major_number,
-			   &minor_number, &inode) == 4 &&
-		    inode == status.st_ino && major_number == major(status.st_dev) &&
-		    minor_number == minor(status.st_dev))
-			return (int)pid;
-	return 0;
-}
-
-/* Take the lock of a file that is open. */
-static int lock(int fd, int how, const char *path, struct ptvm_error *error)
-{
-	int owner;
-
-	if (!flock(fd, how | LOCK_NB) || errno != EWOULDBLOCK)
-		return 0;
-	owner = lock_owner(fd);
-	if (!owner)
-		return ptvm_fail(error, PTVM_SYSTEM, "%s: another ptvm correlate is at work", path);
-	return ptvm_fail(error, PTVM_SYSTEM, "%s: another ptvm correlate (pid %d) is at work", path,
-			 owner);
-}
-
-int correlation_check_idle(const struct correlation *correlation, struct ptvm_error *error)
-{
-	const char *path = correlation->data.file_path;
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-	return fd < 0 ? 0 : lock(fd, LOCK_SH, path, error);
-}
-
-/* Open for writing, and for nobody else at the same time. Returns the descriptor. */
+/* Open for writing. Returns the descriptor. */
 static int open_target(const char *path, bool force, struct ptvm_error *error)
 {
 	_cleanup_close_ int fd = -1;
@@ -163,9 +163,6 @@ static int open_target(const char *path, bool force, struct ptvm_error *error)
 		return ptvm_fail(error, PTVM_BAD_INPUT,
 				 "%s: no regular file, cannot be changed (use --dry-run)", path);
 	r = force ? 0 : check_rights(&status, path, error);
-	if (r)
-		return r;
-	r = lock(fd, LOCK_EX, path, error);
 	return r ? r : take_fd(&fd);
 }
 
@@ -284,5 +281,7 @@ void correlation_close(struct correlation *correlation)
 	sideband_free(correlation->sideband);
 	perf_data_close(&correlation->data);
 	free(correlation->journal_path);
+	if (correlation->lock)
+		(void)close(correlation->lock);
 	*correlation = (struct correlation){ 0 };
 }

@@ -20,13 +20,17 @@ struct correlation {
 	struct tsc_offsets offsets;
 	char *journal_path;
 	enum journal_state journal; /* what was there when it was opened */
+	int lock;                   /* descriptor that has it; 0 none, as of a pipe */
 };
 
-/** Open the recording at `path`. Errors as those of perf_data_open(), or about the journal. */
-int correlation_open(struct correlation *correlation, const char *path, struct ptvm_error *error);
-
-/** Whether nobody corrects the recording now. Returns 0, or -PTVM_SYSTEM with who does. */
-int correlation_check_idle(const struct correlation *correlation, struct ptvm_error *error);
+/**
+ * Open the recording at `path`, and lock it until it is closed: many may read it at a time, or one
+ * `changes` it.
+ *
+ * Errors as those of perf_data_open(), about the journal, or -PTVM_SYSTEM with who has it locked.
+ */
+int correlation_open(struct correlation *correlation, const char *path, bool changes,
+		     struct ptvm_error *error);
 
 /** Find the offsets, with those that were recorded. Returns 0, an error, or -PTVM_END when it was
  * stopped. */
@@ -34,12 +38,12 @@ int correlation_find(struct correlation *correlation, const struct offsets_given
 		     const struct watch *watch, struct ptvm_error *error);
 
 /**
- * Correct the recording itself.
+ * Correct the recording itself, which was opened to be changed.
  *
  * @force  also a file that is another user's, or read-only
  *
- * Returns 0, -PTVM_SYSTEM (it cannot be written, or another process corrects it), -PTVM_BAD_INPUT
- * (no regular file, or one that takes `force`), or an error of offset_apply().
+ * Returns 0, -PTVM_SYSTEM (it cannot be written), -PTVM_BAD_INPUT (no regular file, or one that
+ * takes `force`), or an error of offset_apply().
  */
 int correlation_apply(const struct correlation *correlation, bool force, const struct watch *watch,
 		      struct apply_result *ret, struct ptvm_error *error);
@@ -56,7 +60,7 @@ int correlation_copy(const struct correlation *correlation, const char *to,
 		     const struct watch *watch, struct apply_result *ret, struct ptvm_error *error);
 
 /**
- * Bring the recording back by its journal, finished or not.
+ * Bring the recording, which was opened to be changed, back by its journal, finished or not.
  *
  * @force  also a file that is another user's, read-only, or changed since
  *

@@ -190,8 +190,8 @@ int offset_apply(const struct perf_data *data, const struct tsc_offsets *offsets
 	int r;
 
 	*ret = (struct apply_result){ 0 };
-	/* The file is locked only now: what was read of it may be from before another run, or from
-	 * the middle of it. */
+	/* Where the file system has no locks, what was read may be from before another run, or
+	 * from the middle of it. */
 	if (!access(target->journal, F_OK))
 		return ptvm_fail(error, PTVM_INCONSISTENT, "%s: corrected by another run meanwhile",
 				 target->path);

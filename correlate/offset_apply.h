@@ -10,7 +10,7 @@
 #include "decode/perf/perf_data.h"
 
 struct apply_target {
-	int fd;              /* of the data file, open for writing, locked */
+	int fd;              /* of the data file, open for writing */
 	const char *path;    /* of it */
 	const char *journal; /* where the journal is to be */
 	const struct file_io *io;

@@ -94,18 +94,29 @@ def test_undone_where_the_metadata_is_damaged(where):
     equal((run.returncode, data.read_bytes()), (0, before))
 
 
+def refused_while_locked(where, data):
+    with open(data, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        for args in (["--dry-run"], ["-o", f"{where}-copy"], [], ["--undo"]):
+            run = correlate("-i", where, *args)
+            equal((run.returncode, run.stdout, run.stderr),
+                  (1, "", f"ptvm correlate: {data}: another ptvm correlate (pid {os.getpid()}) is at work\n"))
+
+
+def test_a_run_beside_one_that_just_began_says_so(where):
+    data, _ = recording(where)
+    before = data.read_bytes()
+    refused_while_locked(where, data)
+    equal((data.read_bytes(), os.listdir(where)), (before, ["data"]))
+
+
 def test_a_run_amidst_another_says_so(where):
     data, _ = recording(where)
     equal(correlate("-i", where).returncode, 0)
     journal = pathlib.Path(f"{data}.ptvm-undo")
     journal.write_bytes(journal.read_bytes()[:12] + b"\1" + journal.read_bytes()[13:])
     before = data.read_bytes()
-    with open(data, "rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        for args in (["--dry-run"], ["-o", f"{where}/copy"], [], ["--undo"]):
-            run = correlate("-i", where, *args)
-            equal((run.returncode, run.stdout, run.stderr),
-                  (1, "", f"ptvm correlate: {data}: another ptvm correlate (pid {os.getpid()}) is at work\n"))
+    refused_while_locked(where, data)
     equal((data.read_bytes(), sorted(os.listdir(where))), (before, ["data", "data.ptvm-undo"]))
     run = correlate("-i", where, "--dry-run")
     equal((run.returncode, run.stderr), (1, f"ptvm correlate: {where}: an earlier run was interrupted (--undo it first)\n"))

@@ -31,7 +31,7 @@ static bool correct(const char *path)
 	const struct offsets_given none = { .count = 0 };
 	struct correlation correlation = { 0 };
 	struct apply_result result = { 0 };
-	bool good = !correlation_open(&correlation, path, NULL) &&
+	bool good = !correlation_open(&correlation, path, true, NULL) &&
 		    !correlation_find(&correlation, &none, &watch, NULL) &&
 		    !correlation_apply(&correlation, false, &watch, &result, NULL);
 
@@ -44,7 +44,7 @@ static void bring_back(const char *path)
 	const struct watch watch = { go_on, NULL };
 	struct correlation correlation = { 0 };
 
-	if (correlation_open(&correlation, path, NULL) ||
+	if (correlation_open(&correlation, path, true, NULL) ||
 	    correlation_undo(&correlation, false, &watch, NULL))
 		abort();
 	correlation_close(&correlation);

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,7 +104,7 @@ static void reopen(struct fixture *f, const char *path)
 	struct ptvm_error error = { 0 };
 
 	correlation_close(&f->correlation);
-	if (correlation_open(&f->correlation, path, &error))
+	if (correlation_open(&f->correlation, path, true, &error))
 		fail_msg("%s", error.message);
 }
 
@@ -168,7 +167,7 @@ static void assert_open_fails(struct fixture *f, int r, const char *why)
 {
 	struct ptvm_error error = { 0 };
 
-	assert_int_equal(correlation_open(&f->correlation, f->path, &error), r);
+	assert_int_equal(correlation_open(&f->correlation, f->path, true, &error), r);
 	assert_non_null(strstr(error.message, why));
 }
 
@@ -412,7 +411,6 @@ static void a_file_that_went_away_is_told(void **state)
 	assert_int_equal(unlink(f->data), 0);
 	assert_int_equal(apply(f, true, &error), -PTVM_SYSTEM);
 	assert_int_equal(error.sys_errno, ENOENT);
-	assert_int_equal(correlation_check_idle(&f->correlation, NULL), 0);
 }
 
 static void what_is_no_file_is_not_changed(void **state)
@@ -425,57 +423,46 @@ static void what_is_no_file_is_not_changed(void **state)
 	assert_int_equal(mkfifo(f->data, 0600), 0);
 	assert_int_equal(apply(f, true, &error), -PTVM_BAD_INPUT);
 	assert_non_null(strstr(error.message, "no regular file"));
-	assert_int_equal(correlation_check_idle(&f->correlation, NULL), 0);
 }
 
-/* Another open file, as another run would have it. */
-static int lock_file(const struct fixture *f, int how)
+static void assert_at_work(struct fixture *f, bool changes)
 {
-	int fd = open(f->data, O_RDWR | O_CLOEXEC);
-
-	assert_true(fd >= 0);
-	assert_int_equal(flock(fd, how), 0);
-	return fd;
-}
-
-static void one_run_at_a_time_corrects(void **state)
-{
-	struct fixture *f = *state;
-	struct apply_result result = { 1, 1 };
+	struct correlation another = { 0 };
 	struct ptvm_error error = { 0 };
 	char who[32];
-	int fd;
 
-	open_and_find(f);
-	assert_int_equal(correlation_check_idle(&f->correlation, &error), 0);
-	fd = lock_file(f, LOCK_EX);
-	assert_int_equal(correlation_check_idle(&f->correlation, &error), -PTVM_SYSTEM);
+	assert_int_equal(correlation_open(&another, f->path, changes, &error), -PTVM_SYSTEM);
 	assert_non_null(strstr(error.message, "at work"));
 	(void)snprintf(who, sizeof(who), "(pid %d)", (int)getpid());
 	if (strstr(error.message, "(pid")) /* not all file systems tell */
 		assert_non_null(strstr(error.message, who));
-	assert_int_equal(correlation_apply(&f->correlation, true, &patient, &result, NULL),
-			 -PTVM_SYSTEM);
-	assert_int_equal(result.changed, 0);
-	assert_int_equal(result.left, 0);
-	assert_int_equal(correlation_undo(&f->correlation, true, &patient, NULL), -PTVM_SYSTEM);
-	assert_untouched(f);
-	(void)close(fd);
-	assert_int_equal(correlation_check_idle(&f->correlation, NULL), 0);
-	assert_int_equal(apply(f, false, NULL), 0);
+	correlation_close(&another);
 }
 
-static void who_only_asks_is_in_nobodys_way(void **state)
+/* What another run reads, to copy it, must be all as it was or all corrected. */
+static void who_changes_it_is_alone(void **state)
 {
 	struct fixture *f = *state;
-	int fd;
 
 	open_and_find(f);
-	fd = lock_file(f, LOCK_SH);
-	assert_int_equal(correlation_check_idle(&f->correlation, NULL), 0);
-	assert_int_equal(apply(f, true, NULL), -PTVM_SYSTEM);
-	assert_untouched(f);
-	(void)close(fd);
+	assert_at_work(f, false);
+	assert_at_work(f, true);
+	assert_int_equal(apply(f, false, NULL), 0);
+	assert_at_work(f, false);
+	correlation_close(&f->correlation);
+	reopen(f, f->path);
+	assert_int_equal(f->correlation.journal, JOURNAL_DONE);
+}
+
+static void many_may_read_it_at_a_time(void **state)
+{
+	struct fixture *f = *state;
+	struct correlation another = { 0 };
+
+	assert_int_equal(correlation_open(&f->correlation, f->path, false, NULL), 0);
+	assert_int_equal(correlation_open(&another, f->path, false, NULL), 0);
+	correlation_close(&another);
+	assert_at_work(f, true);
 }
 
 static void a_copy_needs_a_place_of_its_own(void **state)
@@ -603,8 +590,8 @@ int main(void)
 		TEST(a_file_of_another_user_takes_force),
 		TEST(a_file_that_went_away_is_told),
 		TEST(what_is_no_file_is_not_changed),
-		TEST(one_run_at_a_time_corrects),
-		TEST(who_only_asks_is_in_nobodys_way),
+		TEST(who_changes_it_is_alone),
+		TEST(many_may_read_it_at_a_time),
 		TEST(a_copy_needs_a_place_of_its_own),
 		TEST(slashes_at_the_end_of_a_copy_mean_nothing),
 		TEST(a_copy_is_corrected_and_can_be_undone),
