@@ -180,29 +180,23 @@ int correlation_apply(const struct correlation *correlation, bool force, const s
 	return offset_apply(&correlation->data, &correlation->offsets, &target, ret, error);
 }
 
-static int copy_and_apply(const struct correlation *correlation, const char *draft,
-			  const struct watch *watch, struct apply_result *ret,
-			  struct ptvm_error *error)
+static int apply_to_copy(const struct correlation *correlation, const char *draft,
+			 const struct watch *watch, struct apply_result *ret,
+			 struct ptvm_error *error)
 {
-	const struct perf_data *data = &correlation->data;
 	_cleanup_free_ char *path = beside(draft, "/data");
 	_cleanup_free_ char *journal = beside(draft, "/data.ptvm-undo");
 	_cleanup_close_ int fd = -1;
-	int r;
 
 	if (!path || !journal)
 		return -PTVM_NO_MEMORY;
-	r = recording_copy(data->directory ? data->directory : data->file_path, draft, watch,
-			   error);
-	if (r || correlation->journal == JOURNAL_DONE)
-		return r;
 	fd = open_target(path, false, error);
 	if (fd < 0)
 		return fd;
 
 	struct apply_target target = { fd, path, journal, &file_io_system, *watch };
 
-	return offset_apply(data, &correlation->offsets, &target, ret, error);
+	return offset_apply(&correlation->data, &correlation->offsets, &target, ret, error);
 }
 
 /* Where a copy is until it is complete: beside `to`, which may end with slashes. */
@@ -234,6 +228,7 @@ int correlation_can_copy(const char *to, struct ptvm_error *error)
 int correlation_copy(const struct correlation *correlation, const char *to,
 		     const struct watch *watch, struct apply_result *ret, struct ptvm_error *error)
 {
+	const struct perf_data *data = &correlation->data;
 	_cleanup_free_ char *draft = draft_of(to);
 	int r;
 
@@ -241,9 +236,13 @@ int correlation_copy(const struct correlation *correlation, const char *to,
 	if (!draft)
 		return -PTVM_NO_MEMORY;
 	r = correlation_can_copy(to, error);
+	if (!r)
+		r = recording_copy(data->directory ? data->directory : data->file_path, draft,
+				   watch, error);
 	if (r)
 		return r;
-	r = copy_and_apply(correlation, draft, watch, ret, error);
+	if (correlation->journal != JOURNAL_DONE)
+		r = apply_to_copy(correlation, draft, watch, ret, error);
 	if (!r && rename(draft, to))
 		r = ptvm_fail_errno(error, "%s", to);
 	if (r)

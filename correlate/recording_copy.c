@@ -67,8 +67,24 @@ static char *name_of(const char *path, const char *slash, const char *name)
 	return asprintf(&ret, "%s%s%s", path, slash, name) < 0 ? NULL : ret;
 }
 
+static int copy_entries(int from, const char *to, int depth, const struct watch *watch,
+			struct ptvm_error *error);
+
+static int make_directory(const char *path, mode_t mode, struct ptvm_error *error)
+{
+	return mkdir(path, (mode & 0777) | S_IRWXU) ? ptvm_fail_errno(error, "%s", path) : 0;
+}
+
 static int copy_directory(int from, mode_t mode, const char *to, int depth,
-			  const struct watch *watch, struct ptvm_error *error);
+			  const struct watch *watch, struct ptvm_error *error)
+{
+	int r;
+
+	if (depth == DEPTH_MAX)
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: directories too deep", to);
+	r = make_directory(to, mode, error);
+	return r ? r : copy_entries(from, to, depth, watch, error);
+}
 
 /* Only files and directories are parts of a recording; to open anything else, such as a device, may
  * have effects. A link to a directory may lead back up: it is followed only from the recording's
@@ -109,27 +125,25 @@ static struct dirent *next_entry(DIR *directory)
 	return entry;
 }
 
-static int copy_directory(int from, mode_t mode, const char *to, int depth,
-			  const struct watch *watch, struct ptvm_error *error)
+static int copy_entries(int from, const char *to, int depth, const struct watch *watch,
+			struct ptvm_error *error)
 {
-	int fd = depth < DEPTH_MAX ? dup(from) : -1;
+	int fd = dup(from);
 	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	int r = 0;
 
-	if (depth == DEPTH_MAX)
-		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: directories too deep", to);
-	if (!entries || mkdir(to, (mode & 0777) | S_IRWXU)) {
+	if (!entries) {
 		r = ptvm_fail_errno(error, "%s", to);
-		if (!entries && fd >= 0)
+		if (fd >= 0)
 			(void)close(fd);
+		return r;
 	}
 	while (!r && (entry = next_entry(entries)))
 		r = copy_entry(from, entry->d_name, to, depth, watch, error);
 	if (!r && errno)
 		r = ptvm_fail_errno(error, "%s", to);
-	if (entries)
-		(void)closedir(entries);
+	(void)closedir(entries);
 	return r;
 }
 
@@ -177,27 +191,6 @@ static int copy_single(const char *from, const char *suffix, const char *to,
 	return copy_file(fd, status.st_mode, path, watch, error);
 }
 
-int recording_copy(const char *from, const char *to, const struct watch *watch,
-		   struct ptvm_error *error)
-{
-	static const char *const suffixes[] = { "", ".ptvm.json", ".ptvm-undo" };
-	_cleanup_close_ int fd = open(from, O_RDONLY | O_CLOEXEC);
-	struct stat status;
-	int r = 0;
-
-	if (fd < 0 || fstat(fd, &status))
-		return ptvm_fail_errno(error, "%s", from);
-	if (S_ISDIR(status.st_mode) && lies_in(to, &status))
-		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: lies in what is to be copied", to);
-	if (S_ISDIR(status.st_mode))
-		return copy_directory(fd, status.st_mode, to, 0, watch, error);
-	if (mkdir(to, 0777))
-		return ptvm_fail_errno(error, "%s", to);
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]) && !r; i++)
-		r = copy_single(from, suffixes[i], to, watch, error);
-	return r;
-}
-
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
 {
 	return remove(path);
@@ -208,4 +201,38 @@ void recording_remove(const char *path)
 	enum { OPEN_MAX_FILES = 16 };
 
 	(void)nftw(path, remove_one, OPEN_MAX_FILES, FTW_DEPTH | FTW_PHYS);
+}
+
+static int copy_file_and_beside(const char *from, const char *to, const struct watch *watch,
+				struct ptvm_error *error)
+{
+	static const char *const suffixes[] = { "", ".ptvm.json", ".ptvm-undo" };
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]) && !r; i++)
+		r = copy_single(from, suffixes[i], to, watch, error);
+	return r;
+}
+
+int recording_copy(const char *from, const char *to, const struct watch *watch,
+		   struct ptvm_error *error)
+{
+	_cleanup_close_ int fd = open(from, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+	bool is_directory;
+	int r;
+
+	if (fd < 0 || fstat(fd, &status))
+		return ptvm_fail_errno(error, "%s", from);
+	is_directory = S_ISDIR(status.st_mode);
+	if (is_directory && lies_in(to, &status))
+		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: lies in what is to be copied", to);
+	r = make_directory(to, is_directory ? status.st_mode : 0777, error);
+	if (r)
+		return r; /* what is there may be another's */
+	r = is_directory ? copy_entries(fd, to, 0, watch, error)
+			 : copy_file_and_beside(from, to, watch, error);
+	if (r)
+		recording_remove(to);
+	return r;
 }

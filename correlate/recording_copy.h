@@ -11,8 +11,9 @@
  * `data`, with what ptvm keeps beside it, into the new directory `to`. What was copied is writable
  * by its owner.
  *
- * Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT (no shape of a recording, or `to` lies in it), or
- * -PTVM_END when it was stopped; what is there of the copy stays.
+ * Returns 0, -PTVM_SYSTEM (as where `to` is there already), -PTVM_BAD_INPUT (no shape of a
+ * recording, or `to` lies in it), or -PTVM_END when it was stopped; nothing is left of the copy
+ * then.
  */
 int recording_copy(const char *from, const char *to, const struct watch *watch,
 		   struct ptvm_error *error);
