@@ -72,6 +72,9 @@ const char *report_reason(const struct correlate_report *report, const struct vm
 {
 	const struct pt_config *pt = &report->data->pt;
 
+	if (guest->is_unclear)
+		return "its vCPU has another VMCS, and the offset that was recorded may be that "
+		       "one's";
 	if (!pt->mtc || !pt->ctc_n)
 		return "the recording has no MTC and TMA packets";
 	if (guest->without_tma == guest->packets)

@@ -95,19 +95,33 @@ int correlation_open(struct correlation *correlation, const char *path, bool cha
 	return 0;
 }
 
+static size_t count_of(int32_t tid, const int32_t *tids, size_t count)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++)
+		found += tids[i] == tid;
+	return found;
+}
+
 static int use_recorded(struct correlation *correlation)
 {
 	const struct pt_config *pt = &correlation->data.pt;
 	const struct correlate_report report = { &correlation->data, correlation->sideband,
 						 &correlation->recorded, &correlation->offsets };
+	struct vmcs_offsets *guests = correlation->offsets.guests.items;
+	size_t count = correlation->offsets.guests.count;
+	_cleanup_free_ int32_t *tids = calloc(count + 1, sizeof(*tids));
 	int r = 0;
 
-	for (size_t i = 0; i < correlation->offsets.guests.count && !r; i++) {
-		struct vmcs_offsets *guest = &correlation->offsets.guests.items[i];
-
-		r = offsets_recorded_use(&correlation->recorded, report_thread(&report, guest),
-					 &pt->conv, tsc_tolerance(pt), guest);
-	}
+	if (!tids)
+		return -PTVM_NO_MEMORY;
+	for (size_t i = 0; i < count; i++)
+		tids[i] = report_thread(&report, &guests[i]);
+	for (size_t i = 0; i < count && !r; i++)
+		r = offsets_recorded_use(&correlation->recorded, tids[i],
+					 count_of(tids[i], tids, count) == 1, &pt->conv,
+					 tsc_tolerance(pt), &guests[i]);
 	return r;
 }
 

@@ -183,7 +183,7 @@ static bool use_exact(const struct offset_recorded *entry, int64_t tolerance,
 	return used;
 }
 
-int offsets_recorded_use(const struct offsets_recorded *recorded, int32_t tid,
+int offsets_recorded_use(const struct offsets_recorded *recorded, int32_t tid, bool is_only,
 			 const struct time_conv *conv, int64_t tolerance,
 			 struct vmcs_offsets *guest)
 {
@@ -195,10 +195,12 @@ int offsets_recorded_use(const struct offsets_recorded *recorded, int32_t tid,
 
 		if (entry->tid != tid || !entry->have_offset)
 			continue;
-		if (alone)
+		if (!alone)
+			guest->disagrees |= !use_exact(entry, tolerance, guest) && is_only;
+		else if (is_only)
 			r = use_alone(entry, conv, guest);
 		else
-			guest->disagrees |= !use_exact(entry, tolerance, guest);
+			guest->is_unclear = true;
 	}
 	return r;
 }

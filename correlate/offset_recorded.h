@@ -44,9 +44,14 @@ const struct offset_recorded *offsets_recorded_find(const struct offsets_recorde
 /**
  * Use what was recorded for the guest that thread `tid` ran: where it agrees with what the packets
  * show it is exact, where they show nothing it is all there is, and where it disagrees the packets
- * are right. Returns 0 or -PTVM_NO_MEMORY.
+ * are right.
+ *
+ * @is_only  the thread ran no other guest. A nested one has a VMCS and an offset of its own, and
+ * KVM tells the offset of the one that happens to be on: then only what packets confirm counts
+ *
+ * Returns 0 or -PTVM_NO_MEMORY.
  */
-int offsets_recorded_use(const struct offsets_recorded *recorded, int32_t tid,
+int offsets_recorded_use(const struct offsets_recorded *recorded, int32_t tid, bool is_only,
 			 const struct time_conv *conv, int64_t tolerance,
 			 struct vmcs_offsets *guest);
 

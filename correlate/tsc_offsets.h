@@ -40,6 +40,7 @@ struct vmcs_offsets {
 	uint64_t first_host;           /* about when it was first seen; 0 unknown */
 	size_t queue;                  /* where the first segment's `host` was; or first_host */
 	bool disagrees;                /* what was recorded is not what the packets show */
+	bool is_unclear; /* what was recorded may be of another VMCS of the same thread */
 };
 
 /** Zero-initialise; tsc_offsets_free() when done. */

@@ -14,8 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!offsets_recorded_parse((struct bytes){ data, size }, &recorded, NULL))
 		for (size_t i = 0; i < recorded.entries.count; i++)
-			(void)offsets_recorded_use(&recorded, recorded.entries.items[i].tid, &conv,
-						   64, &guest);
+			(void)offsets_recorded_use(&recorded, recorded.entries.items[i].tid, i % 4,
+						   &conv, 64, &guest);
 	if (guest.segments.count)
 		(void)tsc_offsets_host(&guest, 12345, 0, false);
 	vec_free(&guest.segments);

@@ -82,7 +82,7 @@ static void what_agrees_is_exact(void **state)
 	struct offsets_recorded recorded;
 
 	assert_int_equal(parse(example, &recorded), 0);
-	assert_int_equal(offsets_recorded_use(&recorded, 113, &conv, 160, &guest), 0);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, true, &conv, 160, &guest), 0);
 	assert_true(guest.segments.items[0].offset == ((uint64_t)-1000 & PT_TSC_MASK));
 	assert_int_equal(guest.segments.items[0].source, TSC_RECORDED);
 	assert_true(guest.disagrees); /* the second is not what the packets show */
@@ -96,7 +96,7 @@ static void packets_are_right_against_records(void **state)
 	struct offsets_recorded recorded;
 
 	assert_int_equal(parse(example, &recorded), 0);
-	assert_int_equal(offsets_recorded_use(&recorded, 113, &conv, 160, &guest), 0);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, true, &conv, 160, &guest), 0);
 	assert_true(guest.disagrees);
 	assert_int_equal(guest.segments.items[0].offset, 77777);
 	assert_int_equal(guest.segments.items[0].source, TSC_INFERRED);
@@ -110,13 +110,36 @@ static void records_alone_make_segments(void **state)
 	struct offsets_recorded recorded;
 
 	assert_int_equal(parse(example, &recorded), 0);
-	assert_int_equal(offsets_recorded_use(&recorded, 113, &conv, 160, &guest), 0);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, true, &conv, 160, &guest), 0);
 	assert_int_equal(guest.segments.count, 2);
 	assert_int_equal(guest.segments.items[0].from, 0);
 	assert_int_equal(guest.segments.items[0].to, 9000);
 	assert_int_equal(guest.segments.items[1].offset, 500);
 	assert_false(guest.disagrees);
 	free(guest.segments.items);
+	offsets_recorded_free(&recorded);
+}
+
+/* A nested guest runs in the thread of the guest that it is in. */
+static void of_two_guests_of_a_thread_only_what_packets_confirm_is_used(void **state)
+{
+	struct vmcs_offsets seen = guest_with((uint64_t)-1001 & PT_TSC_MASK);
+	struct vmcs_offsets other = guest_with(77777), unseen = { .vmcs = 1 };
+	struct offsets_recorded recorded;
+
+	assert_int_equal(parse(example, &recorded), 0);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, false, &conv, 160, &seen), 0);
+	assert_true(seen.segments.items[0].offset == ((uint64_t)-1000 & PT_TSC_MASK));
+	assert_int_equal(seen.segments.items[0].source, TSC_RECORDED);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, false, &conv, 160, &other), 0);
+	assert_int_equal(other.segments.items[0].offset, 77777);
+	assert_false(seen.disagrees || other.disagrees);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, false, &conv, 160, &unseen), 0);
+	assert_int_equal(unseen.segments.count, 0);
+	assert_true(unseen.is_unclear);
+	assert_false(seen.is_unclear || other.is_unclear);
+	free(seen.segments.items);
+	free(other.segments.items);
 	offsets_recorded_free(&recorded);
 }
 
@@ -135,7 +158,7 @@ static void the_same_in_other_words_is_no_change(void **state)
 	struct offsets_recorded recorded;
 
 	assert_int_equal(parse(text, &recorded), 0);
-	assert_int_equal(offsets_recorded_use(&recorded, 113, &conv, 64, &guest), 0);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, true, &conv, 64, &guest), 0);
 	assert_int_equal(guest.segments.count, 2);
 	assert_true(guest.segments.items[0].ratio == TSC_RATIO_ONE);
 	assert_int_equal(guest.segments.items[0].to, 4000);
@@ -161,7 +184,7 @@ static void other_shapes_record_nothing(void **state)
 		struct offsets_recorded recorded;
 
 		assert_int_equal(parse(texts[i], &recorded), 0);
-		assert_int_equal(offsets_recorded_use(&recorded, 1, &conv, 160, &guest), 0);
+		assert_int_equal(offsets_recorded_use(&recorded, 1, true, &conv, 160, &guest), 0);
 		assert_int_equal(guest.segments.count, 0);
 		offsets_recorded_free(&recorded);
 	}
@@ -204,6 +227,7 @@ int main(void)
 		cmocka_unit_test(what_agrees_is_exact),
 		cmocka_unit_test(packets_are_right_against_records),
 		cmocka_unit_test(records_alone_make_segments),
+		cmocka_unit_test(of_two_guests_of_a_thread_only_what_packets_confirm_is_used),
 		cmocka_unit_test(the_same_in_other_words_is_no_change),
 		cmocka_unit_test(other_shapes_record_nothing),
 		cmocka_unit_test(what_is_no_json_is_an_error),
