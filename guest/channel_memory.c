@@ -38,6 +38,24 @@ static void print_symbols(const struct guest_kernel *kernel, struct text *text)
 	}
 }
 
+static int print_modules(struct channel_memory *memory, const struct module_list *list,
+			 struct ptvm_error *error)
+{
+	size_t symbols = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < list->count && !r; i++) {
+		if (list->items[i].symbol_count <= MODULE_SYMBOLS)
+			symbols += list->items[i].symbol_count;
+		if (symbols > MODULE_SYMBOLS_ALL)
+			return ptvm_fail(error, PTVM_BAD_INPUT, "modules with more than %d symbols",
+					 MODULE_SYMBOLS_ALL);
+		r = module_symbols_print(&memory->kernel.walk, &list->items[i],
+					 GUEST_KALLSYMS_BYTES, &memory->text);
+	}
+	return r;
+}
+
 static int make_kallsyms(struct channel_memory *memory, struct ptvm_error *error)
 {
 	_cleanup_(module_list_free) struct module_list list = { 0 };
@@ -47,8 +65,8 @@ static int make_kallsyms(struct channel_memory *memory, struct ptvm_error *error
 
 	print_symbols(kernel, &memory->text);
 	r = module_list_find(&kernel->walk, kernel->image_end, &list, error);
-	for (size_t i = 0; i < list.count && !r && memory->text.size <= GUEST_KALLSYMS_BYTES; i++)
-		r = module_symbols_print(&kernel->walk, &list.items[i], &memory->text);
+	if (!r)
+		r = print_modules(memory, &list, error);
 	if (bpf && !r)
 		bpf_symbols_print(&kernel->walk, bpf, kernel->image_end, &memory->text);
 	return r;

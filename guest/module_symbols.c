@@ -72,7 +72,7 @@ static void print_symbol(const struct module_symbols *table, size_t i, struct te
 	text_puts(text, line);
 }
 
-int module_symbols_print(struct page_walk *walk, const struct listed_module *module,
+int module_symbols_print(struct page_walk *walk, const struct listed_module *module, size_t most,
 			 struct text *text)
 {
 	_cleanup_(release) struct module_symbols table = { .module = module };
@@ -81,7 +81,7 @@ int module_symbols_print(struct page_walk *walk, const struct listed_module *mod
 	if (!module->symbol_count || module->symbol_count > MODULE_SYMBOLS)
 		return 0;
 	r = read_symbols(walk, &table);
-	for (size_t i = 0; !r && i < module->symbol_count; i++)
+	for (size_t i = 0; !r && i < module->symbol_count && text->size <= most; i++)
 		print_symbol(&table, i, text);
 	return r;
 }

@@ -31,8 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	page_walk_init(&walk, &memory.reader, memory.root);
 	if (!module_list_find(&walk, image_end, &list, NULL))
 		module_list_print(&list, &text);
-	for (size_t i = 0; i < list.count && text.size < HALF; i++)
-		(void)module_symbols_print(&walk, &list.items[i], &text);
+	for (size_t i = 0; i < list.count; i++)
+		(void)module_symbols_print(&walk, &list.items[i], HALF, &text);
 	bpf_symbols_print(&walk, image_end - PAGE, image_end, &text);
 	module_list_free(&list);
 	text_free(&text);

@@ -95,8 +95,9 @@ static void they_are_shown_as_the_kernel_shows_them(void **state)
 	assert_int_equal(find(fixture), 0);
 	module_list_print(&fixture->list, &text);
 	for (size_t i = 0; i < 2; i++)
-		assert_int_equal(
-			module_symbols_print(&fixture->walk, &fixture->list.items[i], &text), 0);
+		assert_int_equal(module_symbols_print(&fixture->walk, &fixture->list.items[i],
+						      SIZE_MAX, &text),
+				 0);
 	text_putc(&text, '\0');
 	assert_string_equal(text.data, "module_1 12288 - - Live 0xffffffffc0005000\n"
 				       "module_0 12288 - - Live 0xffffffffc0000000\n"
@@ -153,10 +154,10 @@ static void symbols_that_make_no_sense_are_left_out(void **state)
 	assert_int_equal(find(fixture), 0);
 	module = fixture->list.items[0];
 	module.symbol_count = MODULE_SYMBOLS + 1;
-	assert_int_equal(module_symbols_print(&fixture->walk, &module, &text), 0);
+	assert_int_equal(module_symbols_print(&fixture->walk, &module, SIZE_MAX, &text), 0);
 	module.symbol_count = 100;
 	module.symbols = 0xffffffffc0f00000; /* nothing is there */
-	assert_int_equal(module_symbols_print(&fixture->walk, &module, &text), 0);
+	assert_int_equal(module_symbols_print(&fixture->walk, &module, SIZE_MAX, &text), 0);
 	assert_int_equal(text.size, 0);
 }
 

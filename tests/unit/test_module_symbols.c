@@ -60,7 +60,8 @@ static void assert_prints(const char *expected)
 {
 	(void)fake_memory_put(&fixture.memory, symbols_at, fixture.symbols, sizeof(fixture.symbols),
 			      0);
-	assert_int_equal(module_symbols_print(&fixture.walk, &fixture.module, &fixture.text), 0);
+	assert_int_equal(
+		module_symbols_print(&fixture.walk, &fixture.module, SIZE_MAX, &fixture.text), 0);
 	text_putc(&fixture.text, '\0');
 	assert_string_equal(fixture.text.data, expected);
 }
@@ -133,6 +134,22 @@ static void more_symbols_than_can_be_are_none(void **state)
 	assert_prints("0000000000000001 t one\t[virtio]\n");
 }
 
+/* Each may have the same long name: a megabyte of memory would make half a gigabyte of text. */
+static void the_text_ends_where_it_is_long_enough(void **state)
+{
+	memcpy(fixture.names, "\0one", 5);
+	add(1, 1, 't');
+	add(1, 2, 't');
+	add(1, 3, 't');
+	(void)fake_memory_put(&fixture.memory, symbols_at, fixture.symbols, sizeof(fixture.symbols),
+			      0);
+	assert_int_equal(module_symbols_print(&fixture.walk, &fixture.module, 40, &fixture.text),
+			 0);
+	text_putc(&fixture.text, '\0');
+	assert_string_equal(fixture.text.data, "0000000000000001 t one\t[virtio]\n"
+					       "0000000000000002 t one\t[virtio]\n");
+}
+
 static void a_module_without_symbols_has_none(void **state)
 {
 	assert_prints("");
@@ -157,6 +174,7 @@ int main(void)
 		TEST(a_name_without_end_is_cut),
 		TEST(the_longest_names_fit),
 		TEST(more_symbols_than_can_be_are_none),
+		TEST(the_text_ends_where_it_is_long_enough),
 		TEST(a_module_without_symbols_has_none),
 		TEST(memory_that_is_gone_has_no_symbols),
 	};
