@@ -333,10 +333,10 @@ static int collect_facts(struct guest_copy *copy, struct ptvm_error *error)
 {
 	int r;
 
-	if (copy->is_again)
-		return 0;
 	say(copy, "facts", 0);
 	guest_facts_read(copy->channel, &copy->head, copy->kernel_start, &copy->facts);
+	if (copy->is_again)
+		return 0;
 	r = guest_modules_read(copy->channel, &copy->modules, copy->facts.release.value,
 			       &copy->files);
 	return r || copy->is_bare ? r : write_json(copy, error);

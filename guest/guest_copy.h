@@ -27,7 +27,7 @@ struct guest_copy {
 	const struct output_directory *directory;
 	const char *domain;
 	bool is_bare;  /* leave guest.json out; this and the next are set before the first step */
-	bool is_again; /* leave out what is known of the kernel beside its code and symbols */
+	bool is_again; /* leave out the files of modules, which are known */
 
 	const char *doing;    /* a word for people */
 	uint64_t done, total; /* bytes of that; `total` 0: not known */

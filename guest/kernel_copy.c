@@ -64,6 +64,7 @@ static int keep_first(struct kernel_copy *kernel, struct ptvm_error *error)
 	(void)snprintf(kernel->release, sizeof(kernel->release), "%s", copy->facts.release.value);
 	(void)snprintf(kernel->build_id, sizeof(kernel->build_id), "%s",
 		       copy->facts.build_id.value);
+	(void)snprintf(kernel->boot_id, sizeof(kernel->boot_id), "%s", copy->facts.boot_id.value);
 	kernel->code_bytes = copy->code.total;
 	kernel->kallsyms_bytes = copy->kallsyms_bytes;
 	return output_directory_keep(&kernel->directory, error);
@@ -83,9 +84,14 @@ static int note_changes(const struct kernel_copy *kernel)
 static int keep_changes(struct kernel_copy *kernel, struct ptvm_error *error)
 {
 	struct kcore_changes *changes = &kernel->changes;
-	int r = kcore_changes_write(kernel->path, kernel->directory.work, kernel->changes_path,
-				    changes, error);
+	const char *boot_id = kernel->copy.facts.boot_id.value;
+	int r;
 
+	if (kernel->boot_id[0] && boot_id[0] && strcmp(kernel->boot_id, boot_id) != 0)
+		return ptvm_fail(error, PTVM_INCONSISTENT,
+				 "it was booted again meanwhile, and what ran since is unknown");
+	r = kcore_changes_write(kernel->path, kernel->directory.work, kernel->changes_path, changes,
+				error);
 	if (r || !(changes->changed + changes->added))
 		kernel->changes_path[0] = '\0';
 	if (!r)

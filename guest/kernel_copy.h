@@ -23,6 +23,7 @@ struct kernel_copy {
 	char path[PATH_MAX]; /* of the directory */
 	char release[128];   /* of the kernel; "" unknown */
 	char build_id[128];  /* in hexadecimal; "" unknown */
+	char boot_id[128];   /* "" unknown */
 	uint64_t code_bytes, kallsyms_bytes;
 	struct guest_modules modules;
 	json_t *json; /* what guest.json says of a guest; for recording_json_kernel() */
@@ -52,7 +53,8 @@ int kernel_copy_begin(struct kernel_copy *kernel, struct channel *channel, const
 /**
  * Do the next part, which takes seconds at most.
  *
- * Returns 1 while there is more to do, 0 when all is in its place, or an error as
+ * Returns 1 while there is more to do, 0 when all is in its place, -PTVM_INCONSISTENT (what is
+ * copied again was booted meanwhile: its code is not later code of the same kernel), or an error as
  * guest_copy_next(): what was begun is not there then.
  */
 int kernel_copy_next(struct kernel_copy *kernel, struct ptvm_error *error);

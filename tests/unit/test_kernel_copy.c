@@ -216,6 +216,23 @@ static void code_that_stays_leaves_no_second_copy(void **state)
 	assert_int_equal(count_directories(bench), 1);
 }
 
+/* Its kernel may be another one, and be elsewhere. */
+static void what_was_booted_again_is_told(void **state)
+{
+	struct bench *bench = *state;
+	struct ptvm_error error = { 0 };
+
+	fake_tree_file(&bench->tree, "11111111-aaaa\n", "proc/sys/kernel/random/boot_id");
+	copy_first(bench, VM);
+	copy_again(bench);
+	patch(bench, 0x9000);
+	fake_tree_file(&bench->tree, "22222222-bbbb\n", "proc/sys/kernel/random/boot_id");
+	assert_int_equal(kernel_copy_again(&bench->kernel, bench->channel, NULL), 0);
+	assert_int_equal(go_on(bench, &error), -PTVM_INCONSISTENT);
+	assert_non_null(strstr(error.message, "booted again"));
+	assert_int_equal(count_directories(bench), 1);
+}
+
 static void assert_segment(const struct elf_file *elf, size_t i, uint64_t address, uint64_t size)
 {
 	assert_int_equal(elf->segments.items[i].address, address);
@@ -268,7 +285,7 @@ int main(void)
 		TEST(a_guest_has_what_perf_looks_for), TEST(files_and_sections_of_modules_are_told),
 		TEST(the_host_is_copied_alike),        TEST(a_failure_leaves_nothing),
 		TEST(what_is_not_complete_is_removed), TEST(code_that_stays_leaves_no_second_copy),
-		TEST(pages_that_changed_are_kept),
+		TEST(what_was_booted_again_is_told),   TEST(pages_that_changed_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
