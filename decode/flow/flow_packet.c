@@ -343,12 +343,23 @@ static void take_tsx(struct pt_flow *flow, const struct pt_packet *packet)
 	flow->announced.fup_is_plain = !flow->announced.aborting;
 }
 
+/* Does the next FUP tell where it happened? Of MWAIT, and of the entry to a C-state that it leads
+ * to, no bit of the packet says so (SDM "Power Event Trace": MWAIT, PWRE, EXSTOP and FUP). */
+static bool waits_for_fup(const struct flow_announced *announced, const struct pt_packet *packet)
+{
+	bool by_mwait = false;
+
+	for (uint32_t i = 0; i < announced->event_count; i++)
+		by_mwait |= announced->events[i].kind == PT_MWAIT;
+	return packet->flag || packet->kind == PT_MWAIT || (packet->kind == PT_PWRE && by_mwait);
+}
+
 /* Packets about something other than the flow. */
 static void take_event(struct flow_run *run, const struct pt_packet *packet)
 {
 	struct flow_announced *announced = &run->flow->announced;
 
-	if (!packet->flag) {
+	if (!waits_for_fup(announced, packet)) {
 		add_event(run, packet, false);
 		return;
 	}
