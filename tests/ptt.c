@@ -62,6 +62,8 @@ static void read_setting(struct parser *parser, const char *line)
 		config->tsc = config->mtc = config->cyc = false;
 	} else if (!strcmp(line, "noretcomp")) {
 		config->noretcomp = true;
+	} else if (!strcmp(line, "no-branches")) {
+		config->no_branches = true;
 	} else if (!strcmp(line, "event-trace")) {
 		config->have_event_trace = true;
 	} else {

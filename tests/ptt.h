@@ -5,6 +5,7 @@
  * In sections, `#` begins a comment. First settings, one a line:
  *	cpu FAMILY/MODEL	mtc-shift N	ctc-ratio N/D	nonturbo N
  *	no-tsc			noretcomp	event-trace	offset VMCS VALUE
+ *	no-branches
  * `code host` and `code guest`: lines of ADDRESS: BYTE...
  * `packets`: a line each. An IP stands behind its IPBytes, 3:0x401000; `bytes HH...` are raw ones,
  *	`lost` cuts the trace where the recorder lost data. `12x` in front of a line repeats it.

@@ -67,13 +67,18 @@ static void stop(struct pt_flow *flow, enum flow_state state)
 	flow->block = NULL;
 }
 
+static bool knows_ip(const struct pt_flow *flow)
+{
+	return flow->state == FLOW_RUNNING || flow->config->no_branches;
+}
+
 static void add_event(struct flow_run *run, const struct pt_packet *packet, bool with_ip)
 {
 	struct flow_item *item;
 
 	if (run->flow->gaps_only)
 		return;
-	item = flow_add(run, FLOW_EVENT, run->flow->state == FLOW_RUNNING ? run->flow->ip : 0);
+	item = flow_add(run, FLOW_EVENT, knows_ip(run->flow) ? run->flow->ip : 0);
 	item->count = packet->kind;
 	item->extra = packet->count;
 	item->flags = with_ip ? FLOW_TAKEN : 0;
@@ -182,6 +187,14 @@ static void settle_fup(struct flow_run *run)
 		flow_commit_context(run);
 }
 
+/* Where nothing is followed it tells of the events alone. */
+static void take_event_fup(struct flow_run *run, uint64_t ip)
+{
+	run->flow->ip = ip;
+	run->flow->addresses++;
+	(void)tell_announced(run, true);
+}
+
 static void take_fup(struct flow_run *run, const struct pt_packet *packet)
 {
 	struct pt_flow *flow = run->flow;
@@ -190,6 +203,10 @@ static void take_fup(struct flow_run *run, const struct pt_packet *packet)
 
 	if (packet->count)
 		flow_tell_time(run);
+	if (packet->count && flow->config->no_branches) {
+		take_event_fup(run, ip);
+		return;
+	}
 	if (!packet->count || flow->state == FLOW_DISABLED) { /* APL12, or packets are off */
 		give_up_fup(run);
 		return;
@@ -279,6 +296,7 @@ static void take_psb(struct flow_run *run)
 
 	flow_tell_time(run);
 	r = pt_cursor_psb(&flow->cursor, &state);
+	state.have_ip &= !flow->config->no_branches; /* there is nothing to go on with */
 	if (position == flow->segment.from)
 		start_at_psb(run, &state);
 	else

@@ -73,8 +73,14 @@ static void read_filter(struct bytes info, struct pt_config *pt)
 	pt->have_event_trace = word(info, WORD_FILTER + (unsigned)(padded / 8));
 }
 
+/* Bits without a word of their own are those of IA32_RTIT_CTL (SDM), but for the first one, `pt`:
+ * kernels that do not have it always trace branches. */
 static void read_config(struct bytes info, uint64_t config, struct pt_config *pt)
 {
+	const uint64_t pass_through = 1, branch = 1 << 13, tnt_off = (uint64_t)1 << 55;
+
+	pt->no_branches = config & pass_through && !(config & branch);
+	pt->no_tnt = config & tnt_off;
 	pt->tsc = config & word(info, WORD_TSC_BIT);
 	pt->cyc = config & word(info, WORD_CYC_BIT);
 	pt->noretcomp = config & word(info, WORD_NORETCOMP_BIT);

@@ -11,6 +11,8 @@ struct pt_config {
 	struct time_conv conv;
 	bool tsc, mtc, cyc;    /* which timing packets were switched on */
 	bool noretcomp;        /* every return has a TIP */
+	bool no_branches;      /* packets tell of events only, and where they happened */
+	bool no_tnt;           /* conditional branches have no packets */
 	bool have_event_trace; /* the interrupt flag is known (D and t flags) */
 	bool snapshot;         /* buffers or samples stand alone, and may repeat the former one */
 	bool guest_tsc_raw;    /* take guest TSCs for the host's, */

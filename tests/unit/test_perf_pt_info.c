@@ -139,6 +139,19 @@ static void packets_are_on_when_their_bit_is_in_the_config(void **state)
 	assert_true(bench->data.is_timeless);
 }
 
+static void branches_are_off_when_the_config_says_so(void **state)
+{
+	struct bench *bench = *state;
+	const struct pt_config *pt = read_info(bench);
+
+	assert_false(pt->no_branches || pt->no_tnt);
+	bench->events[0].config = 0x401 | (uint64_t)1 << 55;
+	pt = read_info(bench);
+	assert_true(pt->no_branches && pt->no_tnt);
+	bench->events[0].config = 0x400; /* by a kernel without the term `pt` */
+	assert_false(read_info(bench)->no_branches);
+}
+
 static void other_traces_are_not_read(void **state)
 {
 	struct bench *bench = *state;
@@ -387,6 +400,7 @@ int main(void)
 		WITH_FIXTURE(the_words_tell_how_the_trace_was_made),
 		WITH_FIXTURE(how_switches_were_recorded_takes_two_bits),
 		WITH_FIXTURE(packets_are_on_when_their_bit_is_in_the_config),
+		WITH_FIXTURE(branches_are_off_when_the_config_says_so),
 		WITH_FIXTURE(other_traces_are_not_read),
 		WITH_FIXTURE(what_old_perf_did_not_write_is_unknown),
 		WITH_FIXTURE(an_info_cut_anywhere_does_no_harm),
