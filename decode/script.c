@@ -143,6 +143,9 @@ static int parse_itrace(struct script *script, struct ptvm_error *error)
 		itrace_default(&itrace);
 	if (!has_trace(script))
 		itrace.samples = (struct origin_limits){ 0 };
+	/* as in perf: without TNT packets nobody knows the way from one address to the next */
+	if (!itrace.quick && has_trace(script) && script->print.pt->no_tnt)
+		itrace.quick = 1;
 	script->print.itrace = itrace;
 	script->print.timeless = itrace.timeless || (has_trace(script) && !script->print.pt->tsc);
 	return 0;

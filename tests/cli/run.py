@@ -506,6 +506,24 @@ def test_damaged_records_are_counted():
         assert f"ptvm script: {damaged}: 1 damaged record\n" in run.stderr, run.stderr
 
 
+def test_without_tnt_packets_only_addresses_are_told():
+    questions_of = [["script", "-i", RECORDING, *more, "-F", "tid,cpu,time,ip,addr,flags"]
+                    for more in (["--itrace=bi1i"], ["--itrace=bi1iq"])]
+    followed, quick = (ptvm(*args).stdout for args in questions_of)
+    assert len(quick) < len(followed) / 10, (len(quick), len(followed))
+    with tempfile.TemporaryDirectory() as directory:
+        file = perf_file.PerfFile(RECORDING / "data")
+        # config is the second u64 of an attr; bit 55 is notnt
+        file.events = [(attr[:8] + struct.pack("<Q", struct.unpack_from("<Q", attr, 8)[0] | 1 << 55) + attr[16:], ids)
+                       for attr, ids in file.events]
+        shutil.copytree(RECORDING, f"{directory}/notnt")
+        file.write(pathlib.Path(directory) / "notnt/data")
+        for args in questions_of:
+            args[2] = f"{directory}/notnt"
+            run = ptvm(*args)
+            equal((run.returncode, run.stdout), (0, quick))
+
+
 def test_a_recording_that_is_not_there_is_a_failure():
     run = ptvm("script", "-i", "/nonexistent/recording")
     equal((run.returncode, run.stdout, run.stderr.count("\n")), (1, "", 1))
