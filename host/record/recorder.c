@@ -442,6 +442,7 @@ void recorder_free(struct recorder *recorder)
 	recording_out_close(&recorder->out);
 	if (!recorder->is_written)
 		recording_directory_remove(&recorder->directory);
+	recording_directory_close(&recorder->directory);
 	recording_json_free(recorder->json);
 	recording_kernels_free(&recorder->kernels);
 	clock_watch_free(&recorder->clocks);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -103,6 +104,29 @@ void recording_directory_drop_halves(const char *path)
 		(void)closedir(directory);
 }
 
+int recording_directory_lock(const char *path, struct ptvm_error *error)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return ptvm_fail_errno(error, "%s", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return ptvm_fail(error, PTVM_SYSTEM, "%s is in use by another ptvm record", path);
+	return take_fd(&fd);
+}
+
+/* One that is being recorded keeps its name, by which its recorder finds it. What cannot be opened,
+ * as a file, has no lock. */
+static int check_idle(const char *path, struct ptvm_error *error)
+{
+	struct ptvm_error why = { 0 };
+	_cleanup_close_ int fd = recording_directory_lock(path, &why);
+
+	if (fd >= 0 || why.sys_errno)
+		return 0;
+	return ptvm_fail(error, PTVM_SYSTEM, "%s: give another name with -o", why.message);
+}
+
 static int in_the_way(const char *path, struct ptvm_error *error)
 {
 	return ptvm_fail(error, PTVM_SYSTEM,
@@ -129,7 +153,7 @@ static int check_old(const char *old, struct stat *ret, struct ptvm_error *error
 	if (lstat(old, ret))
 		return errno == ENOENT ? 0 : ptvm_fail_errno(error, "%s", old);
 	if (S_ISDIR(ret->st_mode) ? is_recording(old) : S_ISLNK(ret->st_mode) || is_perf_file(old))
-		return 0;
+		return check_idle(old, error);
 	return in_the_way(old, error);
 }
 
@@ -184,7 +208,9 @@ static int make_room(struct recording_directory *directory, struct ptvm_error *e
 		return errno == ENOENT ? 0 : ptvm_fail_errno(error, "%s", directory->path);
 	if (is_foreign(directory->path))
 		return in_the_way(directory->path, error);
-	r = check_old(old_name(directory->path, old), &about, error);
+	r = check_idle(directory->path, error);
+	if (!r)
+		r = check_old(old_name(directory->path, old), &about, error);
 	return r ? r : put_aside(directory, error);
 }
 
@@ -193,6 +219,21 @@ static void bring_back(struct recording_directory *directory)
 	if (directory->aside[0])
 		(void)rename(directory->aside, directory->path);
 	directory->aside[0] = '\0';
+}
+
+static int make_locked(struct recording_directory *directory, struct ptvm_error *error)
+{
+	int fd;
+
+	if (mkdir(directory->path, 0700))
+		return ptvm_fail_errno(error, "%s", directory->path);
+	fd = recording_directory_lock(directory->path, error);
+	if (fd < 0) {
+		(void)rmdir(directory->path);
+		return fd;
+	}
+	directory->lock = fd;
+	return 0;
 }
 
 int recording_directory_make(const char *path, struct recording_directory *ret,
@@ -204,9 +245,10 @@ int recording_directory_make(const char *path, struct recording_directory *ret,
 		return r;
 	ret->aside[0] = '\0';
 	r = make_room(ret, error);
-	if (!r && mkdir(ret->path, 0700)) {
-		r = ptvm_fail_errno(error, "%s", ret->path);
-		bring_back(ret);
+	if (!r) {
+		r = make_locked(ret, error);
+		if (r)
+			bring_back(ret);
 	}
 	if (r)
 		ret->path[0] = '\0';
@@ -237,6 +279,13 @@ const char *recording_directory_file(const struct recording_directory *directory
 	return join(directory->path, name, path);
 }
 
+void recording_directory_close(struct recording_directory *directory)
+{
+	if (directory->lock)
+		(void)close(directory->lock);
+	directory->lock = 0;
+}
+
 void recording_directory_remove(struct recording_directory *directory)
 {
 	if (!directory->path[0])
@@ -244,4 +293,5 @@ void recording_directory_remove(struct recording_directory *directory)
 	(void)remove_recording(directory->path, NULL);
 	bring_back(directory);
 	directory->path[0] = '\0';
+	recording_directory_close(directory);
 }

@@ -12,11 +12,19 @@ struct recording_directory {
 	char path[PATH_MAX]; /* empty: none */
 	/* Where what was there before is now; empty: nowhere, or not ours to move any more. */
 	char aside[PATH_MAX + DIRECTORY_SUFFIX_BYTES];
+	int lock; /* of recording_directory_lock(); 0: none */
 };
 
 /**
- * Make it, for its owner alone. A recording of this name is put aside; what holds anything else,
- * there or as NAME.old, is in the way, and stays.
+ * Keep others from recording to a directory, or repairing what is in it, as long as what is
+ * returned is open: a descriptor, or -PTVM_SYSTEM, somebody else does so. Without effect on file
+ * systems that have no locks.
+ */
+int recording_directory_lock(const char *path, struct ptvm_error *error);
+
+/**
+ * Make it, for its owner alone, and lock it. A recording of this name is put aside; what holds
+ * anything else, there or as NAME.old, is in the way, and stays, and so does one that is locked.
  *
  * Returns 0, -PTVM_BAD_USAGE (no such path can be) or -PTVM_SYSTEM.
  */
@@ -39,5 +47,8 @@ const char *recording_directory_file(const struct recording_directory *directory
 void recording_directory_drop_halves(const char *path);
 
 /** Remove it with all that a recording consists of: nothing was recorded. What was put aside gets
- * its name back. */
+ * its name back, and it is unlocked. */
 void recording_directory_remove(struct recording_directory *directory);
+
+/** Unlock it. Accepts zeroes. */
+void recording_directory_close(struct recording_directory *directory);

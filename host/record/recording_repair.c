@@ -1,6 +1,7 @@
 #include "host/record/recording_repair.h"
 
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -158,11 +159,23 @@ static int repair(const struct perf_data *data, struct ptvm_error *error)
 	return r;
 }
 
+/* As a recorder that is alive does, which has the file complete when it ends. */
+static int lock(const struct perf_data *data, struct ptvm_error *error)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s", data->file_path);
+	return recording_directory_lock(dirname(path), error);
+}
+
 int recording_repair(const char *path, struct ptvm_error *error)
 {
+	_cleanup_close_ int locked = -1;
 	struct perf_data data = { 0 };
 	int r = perf_file_open(path, &data, error);
 
+	if (!r && (locked = lock(&data, error)) < 0)
+		r = locked;
 	if (!r)
 		r = perf_header_read(&data, error);
 	if (!r && data.is_pipe)

@@ -12,6 +12,7 @@
  *
  * @path  its directory, or the perf.data file
  *
- * Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT (no recording) or -PTVM_NO_MEMORY.
+ * Returns 0, -PTVM_SYSTEM (also where its recorder is still at work), -PTVM_BAD_INPUT (no
+ * recording) or -PTVM_NO_MEMORY.
  */
 int recording_repair(const char *path, struct ptvm_error *error);

@@ -74,6 +74,20 @@ def test_an_older_recording_is_kept(where):
     assert sorted(path.name for path in where.iterdir()) == ["rec", "rec.old"]
 
 
+def test_a_recording_in_the_making_is_left_alone(where):
+    with Sleeper() as tid:
+        recorder = started(where, "-t", tid, stderr=subprocess.DEVNULL)
+        second = record(where, "-t", tid, "--duration", "50ms")
+        repair = subprocess.run([PTVM, "record", "--repair", where / "rec"], capture_output=True, text=True, timeout=LIMIT)
+        recorder.terminate()
+        assert recorder.wait(timeout=LIMIT) == 0
+    for run in second, repair:
+        assert run.returncode == 1 and "is in use by another ptvm record" in run.stderr, run.stderr
+    assert "-o" in second.stderr, second.stderr
+    assert [path.name for path in where.iterdir()] == ["rec"]
+    assert record(where, "-t", str(os.getpid()), "--duration", "50ms").returncode == 0
+
+
 def test_refusals_leave_nothing_behind(where):
     with Sleeper() as tid:
         assert record(where, "-t", tid, "--", "no-such-command").returncode == 1

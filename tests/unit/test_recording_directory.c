@@ -35,6 +35,7 @@ static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
+	recording_directory_close(&bench->directory);
 	fake_tree_deinit(&bench->tree);
 	return 0;
 }
@@ -253,6 +254,27 @@ static void the_last_two_are_safe_until_something_is_recorded(void **state)
 	assert_false(is_there(bench, "rec.old/data.first"));
 }
 
+static void one_in_use_stays(void **state)
+{
+	struct bench *bench = *state;
+	struct recording_directory second = { .path = "" }, old = { .path = "" };
+	char path[120];
+
+	make_kept(bench);
+	assert_int_equal(recording_directory_make(bench->path, &second, &bench->error),
+			 -PTVM_SYSTEM);
+	assert_non_null(strstr(bench->error.message, "rec is in use by another ptvm record"));
+	assert_int_equal(recording_directory_lock(bench->path, NULL), -PTVM_SYSTEM);
+	recording_directory_close(&bench->directory);
+	assert_int_equal(recording_directory_make(bench->path, &second, NULL), 0);
+	recording_directory_remove(&second);
+	(void)snprintf(path, sizeof(path), "%s.old", bench->path);
+	assert_int_equal(recording_directory_make(path, &old, NULL), 0);
+	assert_int_equal(recording_directory_make(bench->path, &second, NULL), -PTVM_SYSTEM);
+	recording_directory_remove(&old);
+	assert_true(is_there(bench, "rec"));
+}
+
 /* Somebody made an other .old meanwhile. */
 static void what_cannot_become_old_is_told(void **state)
 {
@@ -322,6 +344,7 @@ int main(void)
 		TEST(halves_of_kernels_are_dropped),
 		TEST(what_was_not_recorded_is_removed),
 		TEST(the_last_two_are_safe_until_something_is_recorded),
+		TEST(one_in_use_stays),
 		TEST(what_cannot_become_old_is_told),
 	};
 
