@@ -3,6 +3,14 @@
 #include <pthread.h>
 #include <time.h>
 
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	return !sigaction(number, NULL, &action) && action.sa_handler == SIG_IGN;
+}
+
+/* A signal that is held back waits even where it is ignored. */
 sigset_t interrupt_signals(void)
 {
 	sigset_t set;
@@ -10,7 +18,8 @@ sigset_t interrupt_signals(void)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGINT);
 	(void)sigaddset(&set, SIGTERM);
-	(void)sigaddset(&set, SIGHUP);
+	if (!is_ignored(SIGHUP))
+		(void)sigaddset(&set, SIGHUP);
 	return set;
 }
 

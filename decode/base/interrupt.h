@@ -9,7 +9,8 @@ struct interrupt {
 	sigset_t before; /* the mask to go back to */
 };
 
-/** Which they are: SIGINT, SIGTERM and SIGHUP. */
+/** Which they are: SIGINT, SIGTERM, and SIGHUP unless who started us has it ignored, as nohup(1)
+ * does. */
 sigset_t interrupt_signals(void);
 
 /** Hold them back, in this thread and those that it starts. */

@@ -119,6 +119,17 @@ def test_signals_end_it(where):
         shutil.rmtree(where / "rec")
 
 
+def test_nohup_keeps_it_going(where):
+    recorder = started(where, "-t", str(os.getpid()), stderr=subprocess.DEVNULL,
+                       preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    time.sleep(0.3)
+    recorder.send_signal(signal.SIGHUP)
+    time.sleep(0.3)
+    assert recorder.poll() is None, "it has ended"
+    recorder.terminate()
+    assert recorder.wait(timeout=LIMIT) == 0
+
+
 def test_what_is_left_of_a_killed_one_is_read_and_repaired(where):
     recorder = started(where, "-a", stderr=subprocess.DEVNULL)
     before = (where / "rec/data").stat().st_size
@@ -165,6 +176,7 @@ def test_commands_are_carried_out(where):
 
 
 def main():
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever started us may ignore it
     with tempfile.TemporaryDirectory() as trees:
         # Where the recorders' made-up machines are, which those that are killed leave behind.
         os.environ["TMPDIR"] = trees

@@ -35,6 +35,7 @@ static int set_up(void **state)
 {
 	memset(&fixture, 0, sizeof(fixture));
 	fixture.copy.doing = "code";
+	(void)signal(SIGHUP, SIG_DFL); /* nohup ignores it */
 	interrupt_hold(&fixture.interrupt);
 	return 0;
 }

@@ -54,6 +54,25 @@ static void a_signal_waits_and_ends_the_program_then(void **state)
 	}
 }
 
+static void ignore_and_hold(int number)
+{
+	struct interrupt interrupt;
+
+	(void)signal(number, SIG_IGN);
+	interrupt_hold(&interrupt);
+	if (raise(number) || interrupt_waits() || interrupt_take())
+		_exit(1);
+	interrupt_release(&interrupt);
+}
+
+static void one_that_nohup_ignores_does_not_wait(void **state)
+{
+	const int status = status_of(ignore_and_hold, SIGHUP);
+
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), NOT_ENDED);
+}
+
 static void take_twice(int number)
 {
 	struct interrupt interrupt;
@@ -152,6 +171,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_signal_waits_and_ends_the_program_then),
+		cmocka_unit_test(one_that_nohup_ignores_does_not_wait),
 		cmocka_unit_test(one_that_is_taken_waits_no_longer),
 		cmocka_unit_test(other_signals_are_not_held_back),
 		cmocka_unit_test(others_that_wait_are_no_reason_to_end),
