@@ -1,11 +1,15 @@
 #include "host/record/control_fifo.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "decode/base/cleanup.h"
 
 static const char *const words[] = {
 	[CONTROL_ENABLE] = "enable", [CONTROL_DISABLE] = "disable", [CONTROL_SNAPSHOT] = "snapshot",
@@ -15,18 +19,25 @@ static const char *const words[] = {
 /* For reading and writing, so that it neither waits for the other end nor ends with it. */
 static int open_fifo(const char *path, size_t length, struct ptvm_error *error)
 {
+	_cleanup_close_ int fd = -1;
 	char name[PATH_MAX];
-	int fd;
+	struct stat about;
 
 	if (!length || length >= sizeof(name))
 		return ptvm_fail(error, PTVM_BAD_USAGE, "--control: not the name of a FIFO");
 	memcpy(name, path, length);
 	name[length] = '\0';
 	fd = open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	return fd < 0 ? ptvm_fail_errno(error, "%s", name) : fd;
+	if (fd < 0 && errno == ENOENT)
+		return ptvm_fail(error, PTVM_SYSTEM, "%s: no such FIFO: mkfifo makes one", name);
+	if (fd < 0 || fstat(fd, &about))
+		return ptvm_fail_errno(error, "%s", name);
+	if (!S_ISFIFO(about.st_mode))
+		return ptvm_fail(error, PTVM_SYSTEM, "%s: not a FIFO, as mkfifo makes one", name);
+	return take_fd(&fd);
 }
 
-static int take_fd(const char *text, size_t length, struct ptvm_error *error)
+static int take_over(const char *text, size_t length, struct ptvm_error *error)
 {
 	char *end;
 	long number = strtol(text, &end, 10);
@@ -45,7 +56,7 @@ static int take_fd(const char *text, size_t length, struct ptvm_error *error)
 int control_fifo_open(const char *text, struct control_fifo *ret, struct ptvm_error *error)
 {
 	int (*const each)(const char *, size_t, struct ptvm_error *) =
-		strncmp(text, "fd:", 3) ? open_fifo : take_fd;
+		strncmp(text, "fd:", 3) ? open_fifo : take_over;
 	const char *names = strchr(text, ':'), *comma;
 
 	*ret = control_fifo_none();
@@ -74,9 +85,10 @@ static enum control_command command_of(const char *line)
 enum control_command control_fifo_next(struct control_fifo *fifo)
 {
 	enum control_command command;
+	ssize_t n = -1;
 	char byte;
 
-	while (fifo->control >= 0 && read(fifo->control, &byte, 1) == 1) {
+	while (fifo->control >= 0 && (n = read(fifo->control, &byte, 1)) == 1) {
 		if (byte != '\n') {
 			fifo->is_long |= fifo->used == sizeof(fifo->line) - 1;
 			if (!fifo->is_long)
@@ -89,6 +101,8 @@ enum control_command control_fifo_next(struct control_fifo *fifo)
 		fifo->is_long = false;
 		return command;
 	}
+	if (!n)
+		control_fifo_close(fifo);
 	return CONTROL_NONE;
 }
 

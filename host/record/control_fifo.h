@@ -38,7 +38,8 @@ static inline struct control_fifo control_fifo_none(void)
  */
 int control_fifo_open(const char *text, struct control_fifo *ret, struct ptvm_error *error);
 
-/** Take the next command; does not wait. */
+/** Take the next command; does not wait. At the end of what it reads from it is closed: poll()
+ * would find it ready for ever. */
 enum control_command control_fifo_next(struct control_fifo *fifo);
 
 /** Say that a command was carried out. Nobody has to listen. */

@@ -185,6 +185,26 @@ static void descriptors_are_taken_over(void **state)
 	(void)bench;
 }
 
+static void it_is_closed_where_the_commands_end(void **state)
+{
+	struct bench *bench = *state;
+	struct control_fifo fifo;
+	char text[32];
+	int fd;
+
+	fake_tree_file(&bench->tree, "ping\nstop\n", "commands");
+	(void)snprintf(bench->text, sizeof(bench->text), "%s/commands", bench->tree.path);
+	fd = open(bench->text, O_RDONLY);
+	(void)snprintf(text, sizeof(text), "fd:%d", fd);
+	assert_int_equal(control_fifo_open(text, &fifo, NULL), 0);
+	assert_int_equal(control_fifo_next(&fifo), CONTROL_PING);
+	assert_int_equal(control_fifo_next(&fifo), CONTROL_STOP);
+	assert_int_equal(fifo.control, fd);
+	assert_int_equal(control_fifo_next(&fifo), CONTROL_NONE);
+	assert_int_equal(fifo.control, -1);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
 static void what_is_no_fifo_is_told(void **state)
 {
 	static const char *const wrong[] = { "",     "fifo",  "file:x", "fifo:",         "fd:",
@@ -198,7 +218,13 @@ static void what_is_no_fifo_is_told(void **state)
 		assert_non_null(strstr(bench->error.message, "--control"));
 		control_fifo_close(&fifo);
 	}
-	assert_int_equal(control_fifo_open("fifo:/nowhere", &fifo, NULL), -PTVM_SYSTEM);
+	bench->error = (struct ptvm_error){ 0 };
+	assert_int_equal(control_fifo_open("fifo:/nowhere", &fifo, &bench->error), -PTVM_SYSTEM);
+	assert_string_equal(bench->error.message, "/nowhere: no such FIFO: mkfifo makes one");
+	control_fifo_close(&fifo);
+	bench->error = (struct ptvm_error){ 0 };
+	assert_int_equal(control_fifo_open("fifo:/dev/null", &fifo, &bench->error), -PTVM_SYSTEM);
+	assert_string_equal(bench->error.message, "/dev/null: not a FIFO, as mkfifo makes one");
 	control_fifo_close(&fifo);
 	assert_int_equal(control_fifo_open("fd:4000", &fifo, NULL), -PTVM_SYSTEM);
 	control_fifo_close(&fifo);
@@ -217,7 +243,7 @@ int main(void)
 		TEST(a_writer_may_come_and_go), TEST(acks_are_told_to_who_listens),
 		TEST(nobody_has_to_listen),     TEST(descriptors_are_taken_over),
 		TEST(nobody_has_to_listen),     TEST(a_descriptor_keeps_its_flags),
-		TEST(what_is_no_fifo_is_told),
+		TEST(what_is_no_fifo_is_told),  TEST(it_is_closed_where_the_commands_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
