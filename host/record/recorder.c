@@ -417,6 +417,8 @@ int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
 	int drained = drain_stop(&recorder->drain, error);
 	int r = 0;
 
+	if (!recorder->is_written)
+		return drained ? drained : switched; /* all of it will be removed */
 	recorder_keep(recorder);
 	if (recorder->options->is_at_exit)
 		r = tracer_snapshot(&recorder->tracer, recorder->plan.snapshot_size, &recorder->out,
