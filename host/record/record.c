@@ -78,6 +78,10 @@ static int run(struct record_loop *loop, struct ptvm_error *error)
 	if (recorder->is_written) {
 		record_loop_release(loop);
 		record_report_print(recorder, loop->pauses, &loss, finished == -PTVM_END, stderr);
+	} else if (!r) {
+		(void)fputs("ptvm record: nothing was recorded: it ended before the trace was "
+			    "switched on\n",
+			    stderr);
 	}
 	pause_watch_free(loop->pauses);
 	trace_loss_free(&loss);

@@ -120,6 +120,14 @@ static void the_status_of_the_command_is_that_of_the_recording(void **state)
 	assert_int_equal(RECORD("-p", "106", "--", "true"), 0);
 }
 
+static void one_that_was_never_switched_on_says_so(void **state)
+{
+	assert_int_equal(RECORD("-p", "106", "-D", "60000", "--", "true"), 0);
+	assert_non_null(strstr(bench.said.text, "ptvm record: nothing was recorded: it ended "
+						"before the trace was switched on\n"));
+	assert_nothing_is_left();
+}
+
 static void a_fifo_is_listened_to_meanwhile(void **state)
 {
 	char fifo[120], option[140];
@@ -265,6 +273,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_signal_ends_a_recording_well),
 		TEST(the_status_of_the_command_is_that_of_the_recording),
+		TEST(one_that_was_never_switched_on_says_so),
 		TEST(a_fifo_is_listened_to_meanwhile),
 		TEST(a_recording_that_is_full_is_a_good_one),
 		TEST(a_file_that_may_not_grow_ends_a_recording_well),
