@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
+#include "decode/base/progress.h"
 #include "decode/base/vec.h"
 #include "guest/output_owner.h"
 #include "host/machine/build_ids.h"
@@ -359,6 +360,13 @@ static int tell_of_vcpu(struct recorder *recorder, const struct record_vcpu *new
 	return r ? r : recording_start_thread(recorder->roots, pid, tid, &recorder->out, error);
 }
 
+static void say_of_vcpu(const struct record_vcpu *new, const char *why)
+{
+	progress_clear();
+	(void)fprintf(stderr, "ptvm record: vCPU %u came, and is not traced: %s\n", new->vcpu.index,
+		      why);
+}
+
 /* A thread that cannot be traced does not end the recording: it may have inherited the trace of
  * another one. */
 static void trace_vcpu(struct recorder *recorder, const struct record_vcpu *new)
@@ -368,15 +376,27 @@ static void trace_vcpu(struct recorder *recorder, const struct record_vcpu *new)
 	if (recorder->targets.tids.items[0] < 0)
 		return; /* all that runs is traced */
 	if (tracer_add_thread(&recorder->tracer, new->vcpu.tid, &why))
-		(void)fprintf(stderr, "ptvm record: vCPU %u came, and is not traced: %s\n",
-			      new->vcpu.index, ptvm_error_text(&why));
+		say_of_vcpu(new, ptvm_error_text(&why));
+}
+
+/* Is there a spare id for one more? Those of other events are no fewer. */
+static bool can_name_vcpu(const struct recorder *recorder)
+{
+	const struct recording_ids *guests = &recorder->out.ids[recorder->events.count];
+
+	return guests->count < guests->room;
 }
 
 static int add_vcpu(struct recorder *recorder, const struct record_vcpu *new,
 		    struct ptvm_error *error)
 {
-	int started, r = drain_stop(&recorder->drain, error);
+	int started, r;
 
+	if (!can_name_vcpu(recorder)) {
+		say_of_vcpu(new, "the recording has room for no more");
+		return 0;
+	}
+	r = drain_stop(&recorder->drain, error);
 	recorder->is_full |= r == -PTVM_END;
 	if (r || recorder->is_full)
 		return recorder->is_full ? 0 : r;

@@ -20,7 +20,7 @@
 #include "tests/fake_machine.h"
 #include "tests/said.h"
 
-enum { MAX_WAITS = 20000, NEW_TID = 226, LIMITS = 40 };
+enum { MAX_WAITS = 20000, NEW_TID = 226, LIMITS = 40, SPARE = 64 };
 
 struct bench {
 	struct fake_tree tree;
@@ -291,6 +291,29 @@ static void one_that_ends_at_once_does_no_harm(void **state)
 	close_it();
 }
 
+static void more_than_can_be_named_do_not_end_it(void **state)
+{
+	static struct said said;
+	char name[16];
+
+	CHOOSE("-p", "106", "-m", "64K,64K", "--via", "none");
+	assert_int_equal(open_it(), 0);
+	assert_int_equal(recorder_switch(&bench.recorder, true, NULL), 0);
+	for (int i = 1; i <= SPARE + 2; i++) {
+		(void)snprintf(name, sizeof(name), "CPU %d/KVM", i);
+		fake_tree_thread(&bench.tree, 106, NEW_TID + i, name);
+	}
+	said_begin(&said);
+	assert_int_equal(recorder_look(&bench.recorder, &bench.error), 0);
+	assert_non_null(strstr(said_end(&said), "came, and is not traced: "
+						"the recording has room for no more\n"));
+	assert_int_equal(bench.recorder.guests.count, 1 + SPARE);
+	assert_int_equal(recorder_look(&bench.recorder, &bench.error), 0);
+	wait_for_end();
+	assert_int_equal(finish(), 0);
+	close_it();
+}
+
 static void snapshots_are_taken_when_asked_for(void **state)
 {
 	CHOOSE("-t", "106,109,113,226", "-m", "64K,32K", "-S");
@@ -338,6 +361,7 @@ int main(void)
 		TEST(vcpus_that_are_plugged_in_are_traced),
 		TEST(one_that_comes_at_the_limit_does_not_hide_it),
 		TEST(one_that_ends_at_once_does_no_harm),
+		TEST(more_than_can_be_named_do_not_end_it),
 		TEST(snapshots_are_taken_when_asked_for),
 		TEST(nothing_is_kept_where_nothing_was_switched_on),
 	};
