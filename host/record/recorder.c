@@ -435,7 +435,7 @@ int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
 {
 	int switched = tracer_switch(&recorder->tracer, false, error);
 	int drained = drain_stop(&recorder->drain, error);
-	int r = 0;
+	int given, r = 0;
 
 	if (!recorder->is_written)
 		return drained ? drained : switched; /* all of it will be removed */
@@ -450,11 +450,10 @@ int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
 	recording_kernels_copy_again(recorder->roots, recorder->options, &recorder->kernels);
 	if (!r)
 		r = recorder_json_end(recorder, ret_loss, error);
-	if (!r)
-		r = output_owner_give(recorder->directory.path, error);
+	given = output_owner_give(recorder->directory.path, r ? NULL : error);
 	if (!drained && recorder->is_full)
 		drained = -PTVM_END;
-	return drained ? drained : switched ? switched : r;
+	return drained ? drained : switched ? switched : r ? r : given;
 }
 
 void recorder_free(struct recorder *recorder)

@@ -7,9 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -234,6 +236,30 @@ static void a_full_disk_keeps_what_was_written(void **state)
 	assert_in_range(kept, LIMITS / 2, LIMITS - 1);
 }
 
+/* Who called sudo must be able to repair or remove it. */
+static void its_owner_gets_it_also_then(void **state)
+{
+	struct rlimit limit, before;
+	struct stat about;
+
+	if (geteuid())
+		skip();
+	assert_int_equal(setenv("SUDO_UID", "1234", 1) | setenv("SUDO_GID", "1234", 1), 0);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = (struct rlimit){ 20 << 10, before.rlim_max };
+	CHOOSE("-t", "106,109,113,226", "-m", "64K,64K", "--via", "none");
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(record_all(), -PTVM_SYSTEM);
+	close_it();
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(unsetenv("SUDO_UID") | unsetenv("SUDO_GID"), 0);
+	assert_int_equal(stat(bench.data, &about), 0);
+	assert_int_equal(about.st_uid, 1234);
+	assert_int_equal(stat(bench.output, &about), 0);
+	assert_int_equal(about.st_uid, 1234);
+}
+
 static void a_recording_ends_at_its_limit(void **state)
 {
 	CHOOSE("-t", "113", "-m", "64K,64K", "--max-size", "20K");
@@ -357,6 +383,7 @@ int main(void)
 		TEST(any_call_that_fails_leaves_nothing_behind),
 		TEST(threads_that_ended_are_left_out),
 		TEST(a_full_disk_keeps_what_was_written),
+		TEST(its_owner_gets_it_also_then),
 		TEST(a_recording_ends_at_its_limit),
 		TEST(vcpus_that_are_plugged_in_are_traced),
 		TEST(one_that_comes_at_the_limit_does_not_hide_it),
