@@ -430,6 +430,15 @@ int recorder_look(struct recorder *recorder, struct ptvm_error *error)
 	return r ? r : recorder_json_look(recorder, error);
 }
 
+static void say_incomplete(const struct recorder *recorder)
+{
+	progress_clear();
+	(void)fprintf(stderr,
+		      "ptvm record: %s lacks its end: once there is room, 'ptvm record --repair "
+		      "%s' adds it, for perf\n",
+		      recorder->directory.path, recorder->directory.path);
+}
+
 int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
 		    struct ptvm_error *error)
 {
@@ -447,6 +456,8 @@ int recorder_finish(struct recorder *recorder, struct trace_loss *ret_loss,
 		r = drain_losses(&recorder->drain, ret_loss);
 	if (!r)
 		r = write_features(recorder, ret_loss, error);
+	if (r)
+		say_incomplete(recorder);
 	recording_kernels_copy_again(recorder->roots, recorder->options, &recorder->kernels);
 	if (!r)
 		r = recorder_json_end(recorder, ret_loss, error);

@@ -236,9 +236,10 @@ static void a_full_disk_keeps_what_was_written(void **state)
 	assert_in_range(kept, LIMITS / 2, LIMITS - 1);
 }
 
-/* Who called sudo must be able to repair or remove it. */
+/* And hears how to complete it. Who called sudo must be able to do that. */
 static void its_owner_gets_it_also_then(void **state)
 {
+	static struct said said;
 	struct rlimit limit, before;
 	struct stat about;
 
@@ -250,8 +251,11 @@ static void its_owner_gets_it_also_then(void **state)
 	limit = (struct rlimit){ 20 << 10, before.rlim_max };
 	CHOOSE("-t", "106,109,113,226", "-m", "64K,64K", "--via", "none");
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	said_begin(&said);
 	assert_int_equal(record_all(), -PTVM_SYSTEM);
 	close_it();
+	assert_non_null(strstr(said_end(&said), "/rec lacks its end: once there is room, 'ptvm "
+						"record --repair "));
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(unsetenv("SUDO_UID") | unsetenv("SUDO_GID"), 0);
 	assert_int_equal(stat(bench.data, &about), 0);
