@@ -86,36 +86,33 @@ static int find_threads(const struct record_options *options, struct record_targ
 	return r;
 }
 
-/* `text` gets the list as the kernel writes it. */
-static int read_online(const struct roots *roots, char text[ONLINE_TEXT_SIZE],
-		       struct number_ranges *ret)
+/* In the kernel's words, as many as there is room for. */
+static int none_is_online(const struct roots *roots, struct ptvm_error *error)
 {
-	return kernel_file_read(text, ONLINE_TEXT_SIZE, "%s/devices/system/cpu/online",
-				roots->sys) < 0 ||
-			       number_ranges_parse("online", text, ret, NULL)
-		       ? -PTVM_NOT_FOUND
-		       : 0;
+	char text[ONLINE_TEXT_SIZE];
+
+	(void)kernel_file_read(text, sizeof(text), "%s/devices/system/cpu/online", roots->sys);
+	return ptvm_fail(error, PTVM_NOT_FOUND, "-C: none of these CPUs is online (%s are)", text);
 }
 
 static int find_cpus(const struct roots *roots, const struct record_options *options,
 		     struct record_targets *targets, struct ptvm_error *error)
 {
-	struct number_ranges online;
-	char text[ONLINE_TEXT_SIZE];
+	struct cpu_list online = { 0 };
+	int r = cpu_list_read(roots, "online", &online);
 
-	if (read_online(roots, text, &online))
+	if (r == -PTVM_NOT_FOUND)
 		return ptvm_fail(error, PTVM_NOT_FOUND,
 				 "%s/devices/system/cpu/online: not readable", roots->sys);
-	for (unsigned i = 0; i < online.count; i++)
-		for (int64_t cpu = online.items[i].from; cpu <= online.items[i].to; cpu++)
-			if (number_ranges_has(&options->cpus, cpu)
-				    ? !vec_push(&targets->cpus, (int)cpu)
-				    : !vec_push(&targets->other_cpus, (int)cpu))
-				return -PTVM_NO_MEMORY;
-	if (!targets->cpus.count)
-		return ptvm_fail(error, PTVM_NOT_FOUND, "-C: none of these CPUs is online (%s are)",
-				 text);
-	return 0;
+	for (size_t i = 0; i < online.count && !r; i++) {
+		const int cpu = online.items[i];
+
+		if (number_ranges_has(&options->cpus, cpu) ? !vec_push(&targets->cpus, cpu)
+							   : !vec_push(&targets->other_cpus, cpu))
+			r = -PTVM_NO_MEMORY;
+	}
+	vec_free(&online);
+	return r || targets->cpus.count ? r : none_is_online(roots, error);
 }
 
 int record_targets_find(const struct roots *roots, const struct record_options *options,
@@ -193,58 +190,52 @@ int record_targets_gone(const struct roots *roots, struct record_targets *target
 	return 0;
 }
 
-/* Its place in a list, or that behind the last. */
-static size_t find_cpu(const struct cpu_list *list, int64_t cpu)
-{
-	size_t i = 0;
-
-	while (i < list->count && list->items[i] != cpu)
-		i++;
-	return i;
-}
-
-static bool has_cpu(const struct cpu_list *list, int64_t cpu)
-{
-	return find_cpu(list, cpu) < list->count;
-}
-
 int record_targets_late_cpu(const struct roots *roots, const struct record_options *options,
 			    struct record_targets *targets)
 {
-	struct number_ranges online;
-	char text[ONLINE_TEXT_SIZE];
+	struct cpu_list online = { 0 };
+	int late = ANY;
 
-	if (read_online(roots, text, &online))
-		return ANY;
-	for (unsigned i = 0; i < online.count; i++)
-		for (int64_t cpu = online.items[i].from; cpu <= online.items[i].to; cpu++)
-			if (number_ranges_has(&options->cpus, cpu) &&
-			    !has_cpu(&targets->cpus, cpu) && !has_cpu(&targets->late_cpus, cpu))
-				return vec_push(&targets->late_cpus, (int)cpu) ? (int)cpu : ANY;
-	return ANY;
+	(void)cpu_list_read(roots, "online", &online);
+	for (size_t i = 0; i < online.count && late == ANY; i++) {
+		const int cpu = online.items[i];
+
+		if (number_ranges_has(&options->cpus, cpu) && !cpu_list_has(&targets->cpus, cpu) &&
+		    !cpu_list_has(&targets->late_cpus, cpu))
+			late = cpu;
+	}
+	vec_free(&online);
+	return late == ANY || vec_push(&targets->late_cpus, late) ? late : ANY;
+}
+
+/* Note whether a CPU is offline. Returns whether it has been, and is not any more. */
+static bool is_back(struct cpu_list *gone, int cpu, bool is_online)
+{
+	const size_t at = cpu_list_find(gone, cpu);
+
+	if (!is_online && at == gone->count)
+		(void)vec_push(gone, cpu);
+	if (!is_online || at == gone->count)
+		return false;
+	gone->items[at] = gone->items[--gone->count];
+	return true;
 }
 
 int record_targets_back_cpu(const struct roots *roots, struct record_targets *targets)
 {
-	struct cpu_list *gone = &targets->gone_cpus;
-	struct number_ranges online;
-	char text[ONLINE_TEXT_SIZE];
+	struct cpu_list online = { 0 };
+	int back = ANY;
 
-	if (read_online(roots, text, &online))
+	if (cpu_list_read(roots, "online", &online))
 		return ANY;
-	for (size_t i = 0; i < targets->cpus.count; i++) {
+	for (size_t i = 0; i < targets->cpus.count && back == ANY; i++) {
 		const int cpu = targets->cpus.items[i];
-		const size_t at = find_cpu(gone, cpu);
 
-		if (!number_ranges_has(&online, cpu)) {
-			if (at == gone->count)
-				(void)vec_push(gone, cpu);
-		} else if (at < gone->count) {
-			gone->items[at] = gone->items[--gone->count];
-			return cpu;
-		}
+		if (is_back(&targets->gone_cpus, cpu, cpu_list_has(&online, cpu)))
+			back = cpu;
 	}
-	return ANY;
+	vec_free(&online);
+	return back;
 }
 
 bool record_targets_vcpu(const struct record_targets *targets, pid_t tid, struct record_vcpu *ret)

@@ -6,16 +6,12 @@
 #include <sys/types.h>
 
 #include "decode/base/error.h"
+#include "host/machine/cpu_list.h"
 #include "host/machine/pid_list.h"
 #include "host/machine/roots.h"
 #include "host/record/trace_machine.h"
 
 struct record_options;
-
-struct cpu_list {
-	int *items;
-	size_t count, room;
-};
 
 /** Zero-initialise before use. */
 struct record_targets {

@@ -232,6 +232,33 @@ static void those_that_nobody_wants_are_not(void **state)
 	assert_int_equal(refresh(&new), 0);
 }
 
+/* The other threads of their cores are off. */
+static void there_may_be_many_ranges_of_cpus(void **state)
+{
+	char text[4096] = "";
+
+	for (int cpu = 0; cpu < 400; cpu += 2)
+		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d",
+			       cpu ? "," : "", cpu);
+	fake_tree_file(&bench.tree, text, "sys/devices/system/cpu/online");
+	assert_int_equal(FIND("-a"), 0);
+	assert_int_equal(bench.targets.cpus.count, 200);
+	assert_int_equal(bench.targets.cpus.items[199], 398);
+}
+
+static void what_is_no_list_of_cpus_is_told(void **state)
+{
+	static const char *const wrong[] = {
+		"", "x", "1-", "3-1", "1,x", "-1", "1 2", "0-99999999"
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		fake_tree_file(&bench.tree, wrong[i], "sys/devices/system/cpu/online");
+		assert_int_equal(FIND("-a"), -PTVM_NOT_FOUND);
+		assert_non_null(strstr(bench.error.message, "online: not readable"));
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -243,6 +270,8 @@ int main(void)
 		TEST(whole_cpus_are_one_thread_that_is_any),
 		TEST(what_is_named_twice_is_traced_once),
 		TEST(cpus_must_be_online),
+		TEST(there_may_be_many_ranges_of_cpus),
+		TEST(what_is_no_list_of_cpus_is_told),
 		TEST(cpus_that_come_online_are_told_of_once),
 		TEST(those_that_are_not_to_be_traced_are_not),
 		TEST(cpus_that_were_offline_are_told_of_each_time),
