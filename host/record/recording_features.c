@@ -9,9 +9,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "decode/base/vec.h"
 #include "decode/perf/perf_data.h"
 #include "decode/perf/perf_feature.h"
 #include "host/machine/build_ids.h"
+#include "host/machine/cpu_list.h"
 #include "host/machine/cpu_model.h"
 #include "host/machine/kernel_file.h"
 #include "host/record/tracing_data.h"
@@ -86,15 +88,32 @@ static int add_string(struct recording_features *features, unsigned number, cons
 	return section_add(&section, number, features);
 }
 
-static int add_cpu_count(struct recording_features *features)
+/* perf takes no CPU whose number is not below the first of these, and numbers may have gaps. */
+static void put_cpu_counts(struct section *section, const struct cpu_list *present,
+			   const struct cpu_list *online)
 {
+	int highest = (int)sysconf(_SC_NPROCESSORS_CONF) - 1;
+
+	if (present->count)
+		highest = present->items[present->count - 1];
+	put_u32(section, (uint32_t)highest + 1);
+	put_u32(section,
+		online->count ? (uint32_t)online->count : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static int add_cpu_count(struct recording_features *features, const struct roots *roots)
+{
+	struct cpu_list present = { 0 }, online = { 0 };
 	struct section section;
 	int r = section_open(&section);
 
 	if (r)
 		return r;
-	put_u32(&section, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
-	put_u32(&section, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+	(void)cpu_list_read(roots, "present", &present);
+	(void)cpu_list_read(roots, "online", &online);
+	put_cpu_counts(&section, &present, &online);
+	vec_free(&present);
+	vec_free(&online);
 	return section_add(&section, PERF_FEATURE_NRCPUS, features);
 }
 
@@ -267,7 +286,7 @@ static int add_all(const struct roots *roots, const struct recording_facts *fact
 	if (!r)
 		r = add_string(features, PERF_FEATURE_ARCH, name.machine);
 	if (!r)
-		r = add_cpu_count(features);
+		r = add_cpu_count(features, roots);
 	if (!r)
 		r = add_cpu(features, roots);
 	if (!r)

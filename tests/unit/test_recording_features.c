@@ -34,6 +34,8 @@ static int set_up(void **state)
 		       "model name\t: A CPU\nstepping\t: 3\n",
 		       "proc/cpuinfo");
 	fake_tree_file(&bench.tree, "MemTotal:    12345 kB\n", "proc/meminfo");
+	fake_tree_file(&bench.tree, "0-1,8-9\n", "sys/devices/system/cpu/present");
+	fake_tree_file(&bench.tree, "0-1,9\n", "sys/devices/system/cpu/online");
 	fake_tree_file(&bench.tree, "8\n", "sys/bus/event_source/devices/intel_pt/type");
 	(void)snprintf(bench.path, sizeof(bench.path), "%s/data", bench.tree.path);
 	*state = &bench;
@@ -89,7 +91,8 @@ static void a_reader_finds_what_was_told(void **state)
 	assert_string_equal(found->version, "0.1");
 	assert_string_equal(found->cpudesc, "A CPU");
 	assert_string_equal(found->cpuid, "GenuineIntel,6,158,3");
-	assert_int_equal(found->cpus_online, sysconf(_SC_NPROCESSORS_ONLN));
+	assert_int_equal(found->cpus_online, 3);
+	assert_int_equal(found->cpus_available, 10);
 	assert_int_equal(found->total_mem_kb, 12345);
 	assert_int_equal(found->first_sample_ns, 5);
 	assert_int_equal(found->last_sample_ns, 9);
@@ -123,6 +126,7 @@ static void a_machine_that_tells_nothing_has_empty_ones(void **state)
 	bench->tree.roots.proc = bench->tree.roots.sys = "/nonexistent";
 	round_trip(bench, &facts);
 	assert_string_equal(bench->data.features.cpudesc, "unknown");
+	assert_int_equal(bench->data.features.cpus_online, sysconf(_SC_NPROCESSORS_ONLN));
 	assert_int_equal(bench->data.features.total_mem_kb, 0);
 	assert_int_equal(bench->data.features.payloads[PERF_FEATURE_PMU_MAPPINGS].size, 4);
 }
