@@ -165,16 +165,16 @@ static void check_paranoid(const struct roots *roots, const struct rights *right
 	else if (rights_has(rights, CAP_PERFMON))
 		check_add(list, name, CHECK_OK, NULL, "%" PRId64 ", of no effect with CAP_PERFMON",
 			  level);
-	else if (level > 1)
+	else if (level > 0)
 		check_add(list, name, CHECK_BLOCKS,
-			  "run as root, or sysctl kernel.perf_event_paranoid=-1",
-			  "%" PRId64 ", kernels are not traced for us", level);
-	else if (level > -1)
-		check_add(list, name, CHECK_WARNING,
 			  "run as root, or sysctl kernel.perf_event_paranoid=-1", "%" PRId64 ", %s",
 			  level,
-			  level ? "no events of whole CPUs: who ran when stays unknown"
-				: "buffers are small");
+			  level > 1 ? "kernels are not traced for us"
+				    : "what happens on whole CPUs is not for us");
+	else if (!level)
+		check_add(list, name, CHECK_WARNING,
+			  "run as root, or sysctl kernel.perf_event_paranoid=-1",
+			  "0, buffers are small");
 	else
 		check_add(list, name, CHECK_OK, NULL, "%" PRId64, level);
 }

@@ -192,6 +192,9 @@ static void without_rights_paranoia_counts(void **state)
 		    "missing: CAP_PERFMON (trace of kernels), CAP_SYSLOG (kernel symbols), "
 		    "CAP_SYS_RAWIO (kernel code), CAP_SYS_PTRACE (other users' guests)");
 	assert_item(bench, "perf_event_paranoid", CHECK_BLOCKS, "2, kernels are not traced for us");
+	fake_tree_file(&bench->tree, "1\n", "proc/sys/kernel/perf_event_paranoid");
+	assert_item(bench, "perf_event_paranoid", CHECK_BLOCKS,
+		    "1, what happens on whole CPUs is not for us");
 	fake_tree_file(&bench->tree, "0\n", "proc/sys/kernel/perf_event_paranoid");
 	assert_item(bench, "perf_event_paranoid", CHECK_WARNING, "0, buffers are small");
 	fake_tree_file(&bench->tree, "-1\n", "proc/sys/kernel/perf_event_paranoid");
