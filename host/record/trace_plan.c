@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/machine/address_filter.h"
+#include "host/machine/cpu_model.h"
 #include "host/machine/kernel_file.h"
 #include "host/machine/perf_kernel.h"
 #include "host/machine/rights.h"
@@ -42,6 +43,21 @@ static int find_pmu(const struct roots *roots, struct pt_pmu *pmu, struct ptvm_e
 		return ptvm_fail(error, PTVM_NOT_FOUND,
 				 "kvm_intel gives Intel PT to its guests, and none is left for the "
 				 "host to see them: load it with pt_mode=0");
+	return 0;
+}
+
+/* Where the trace stops on all CPUs as soon as KVM runs one guest. */
+static int check_cpu(const struct roots *roots, const struct record_targets *targets,
+		     struct ptvm_error *error)
+{
+	struct cpu_model cpu;
+
+	cpu_model_read(roots, &cpu);
+	for (size_t i = 0; i < targets->machines.count && cpu_model_stops_pt_in_vmx(&cpu); i++)
+		if (!targets->machines.items[i].vcpus.is_emulated)
+			return ptvm_fail(error, PTVM_NOT_FOUND,
+					 "Broadwell has no trace while KVM runs a guest: record on "
+					 "a later CPU");
 	return 0;
 }
 
@@ -144,6 +160,8 @@ int trace_plan_make(const struct roots *roots, const struct perf_kernel *kernel,
 
 	memset(ret, 0, sizeof(*ret));
 	r = find_pmu(roots, &ret->pmu, error);
+	if (!r)
+		r = check_cpu(roots, targets, error);
 	if (!r)
 		r = choose_event(options, ret, error);
 	if (!r)

@@ -27,7 +27,7 @@ struct trace_plan {
  *
  * @targets  found; borrowed by the plan, which also points into itself and must stay where it is
  *
- * Returns 0; -PTVM_NOT_FOUND: there is no intel_pt, or KVM keeps it for its guests;
+ * Returns 0; -PTVM_NOT_FOUND: there is no intel_pt, or none while KVM runs guests;
  * -PTVM_BAD_USAGE: an option that this CPU has not; or -PTVM_NO_MEMORY.
  */
 int trace_plan_make(const struct roots *roots, const struct perf_kernel *kernel,

@@ -124,6 +124,22 @@ static void a_machine_that_cannot_trace_is_told(void **state)
 			    "the kernel has no intel_pt PMU: 'ptvm check' says what to do");
 }
 
+static void a_cpu_that_stops_tracing_for_guests_traces_none(void **state)
+{
+	struct trace_machine machine = { .name = "vm" };
+
+	fake_tree_file(&bench.tree, "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 79\n",
+		       "proc/cpuinfo");
+	assert_int_equal(plan(), 0);
+	bench.targets.machines.items = &machine;
+	bench.targets.machines.count = 1;
+	assert_int_equal(plan(), -PTVM_NOT_FOUND);
+	assert_string_equal(bench.error.message, "Broadwell has no trace while KVM runs a guest: "
+						 "record on a later CPU");
+	machine.vcpus.is_emulated = true;
+	assert_int_equal(plan(), 0);
+}
+
 static void sizes_are_powers_of_two_of_pages(void **state)
 {
 	bench.options.record_size = 1;
@@ -210,6 +226,7 @@ int main(void)
 		TEST(without_cycles_where_there_are_none),
 		TEST(options_of_the_trace_are_the_users),
 		TEST(a_machine_that_cannot_trace_is_told),
+		TEST(a_cpu_that_stops_tracing_for_guests_traces_none),
 		TEST(sizes_are_powers_of_two_of_pages),
 		TEST(snapshots_have_rings_of_their_size),
 		TEST(who_may_lock_little_gets_little),
