@@ -66,9 +66,8 @@ static int lock(struct correlation *correlation, bool changes, struct ptvm_error
 		return 0;
 	owner = lock_owner(fd);
 	if (!owner)
-		return ptvm_fail(error, PTVM_SYSTEM, "%s: another ptvm correlate is at work", path);
-	return ptvm_fail(error, PTVM_SYSTEM, "%s: another ptvm correlate (pid %d) is at work", path,
-			 owner);
+		return ptvm_fail(error, PTVM_SYSTEM, "%s: another ptvm is at work", path);
+	return ptvm_fail(error, PTVM_SYSTEM, "%s: another ptvm (pid %d) is at work", path, owner);
 }
 
 int correlation_open(struct correlation *correlation, const char *path, bool changes,

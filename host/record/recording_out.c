@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -186,6 +187,9 @@ int recording_out_create(struct recording_out *out, const char *path,
 	out->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (out->fd < 0)
 		return ptvm_fail_errno(error, "%s", path);
+	/* ptvm correlate may read it meanwhile, but what it corrects in place must be all of it. A
+	 * file system without locks has none. */
+	(void)flock(out->fd, LOCK_SH | LOCK_NB);
 	r = write_events(out, events, count, error);
 	if (r)
 		return r;

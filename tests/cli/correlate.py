@@ -100,7 +100,7 @@ def refused_while_locked(where, data):
         for args in (["--dry-run"], ["-o", f"{where}-copy"], [], ["--undo"]):
             run = correlate("-i", where, *args)
             equal((run.returncode, run.stdout, run.stderr),
-                  (1, "", f"ptvm correlate: {data}: another ptvm correlate (pid {os.getpid()}) is at work\n"))
+                  (1, "", f"ptvm correlate: {data}: another ptvm (pid {os.getpid()}) is at work\n"))
 
 
 def test_a_run_beside_one_that_just_began_says_so(where):

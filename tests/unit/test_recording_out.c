@@ -1,3 +1,5 @@
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -6,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -154,6 +157,21 @@ static void the_file_is_private_and_never_replaced(void **state)
 }
 
 /* Whatever was written last when it was killed, it decodes so far. */
+/* As ptvm correlate would. */
+static void nobody_changes_it_meanwhile(void **state)
+{
+	struct bench *bench = *state;
+	const int fd = open(bench->path, O_RDWR | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
+	assert_int_equal(errno, EWOULDBLOCK);
+	recording_out_close(&bench->out);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(close(fd), 0);
+}
+
 static void what_is_not_finished_can_be_read_after_each_write(void **state)
 {
 	struct bench *bench = *state;
@@ -228,6 +246,7 @@ int main(void)
 		TEST(trace_is_padded_and_indexed),
 		TEST(features_are_found_on_both_sides_of_the_index),
 		TEST(the_file_is_private_and_never_replaced),
+		TEST(nobody_changes_it_meanwhile),
 		TEST(what_is_not_finished_can_be_read_after_each_write),
 		TEST(a_full_disk_leaves_whole_records),
 		TEST(what_a_full_disk_did_not_finish_can_be_finished_later),
