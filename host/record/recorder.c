@@ -69,7 +69,7 @@ static int create_file(struct recorder *recorder, struct ptvm_error *error)
 	int r;
 
 	if (!recorder->plan.choice.is_per_thread)
-		spare *= recorder->plan.choice.cpu_count;
+		spare *= recorder->plan.choice.cpu_count + recorder->plan.choice.other_count;
 	r = recording_events_make(&recorder->tracer, recorder->plan.event_name,
 				  kvm_tracepoint_names, spare, own);
 	if (!r)

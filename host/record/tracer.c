@@ -58,6 +58,17 @@ static int trace_fd(const struct tracer_ring *ring, pid_t tid)
 	return ANY;
 }
 
+/* For the first event of a ring, which owns it from then on. Only an owner's trace goes into it. */
+static int map_ring(struct tracer *tracer, struct tracer_ring *ring, struct ptvm_error *error)
+{
+	const struct tracer_event *owner = &ring->events.items[0];
+	const bool is_traced = owner->kind == PERF_TRACE;
+
+	return aux_ring_map(&ring->aux, tracer->kernel, owner->fd, tracer->choice->record_pages,
+			    is_traced ? tracer->choice->aux_pages : 0, tracer->choice->is_overwrite,
+			    error);
+}
+
 /* A thread that has ended is no error. All but the owner write to the owner's ring. */
 static int open_event(struct tracer *tracer, struct tracer_ring *ring, enum perf_kind kind,
 		      struct place place, struct ptvm_error *error)
@@ -81,18 +92,11 @@ static int open_event(struct tracer *tracer, struct tracer_ring *ring, enum perf
 		return -PTVM_NO_MEMORY;
 	}
 	r = set_up_event(tracer, &ring->events.items[ring->events.count - 1], error);
-	if (!r && ring->aux.page)
-		r = perf_redirect(tracer->kernel, event.fd, ring->events.items[0].fd, error);
-	return r;
-}
-
-/* For the first event of a ring, which owns it from then on. */
-static int map_ring(struct tracer *tracer, struct tracer_ring *ring, uint64_t aux_pages,
-		    struct ptvm_error *error)
-{
-	return aux_ring_map(&ring->aux, tracer->kernel, ring->events.items[0].fd,
-			    tracer->choice->record_pages, aux_pages, tracer->choice->is_overwrite,
-			    error);
+	if (r)
+		return r;
+	return ring->aux.page
+		       ? perf_redirect(tracer->kernel, event.fd, ring->events.items[0].fd, error)
+		       : map_ring(tracer, ring, error);
 }
 
 static struct tracer_ring *add_ring(struct tracer *tracer, pid_t tid, int cpu)
@@ -102,15 +106,11 @@ static struct tracer_ring *add_ring(struct tracer *tracer, pid_t tid, int cpu)
 	return &tracer->rings.items[tracer->rings.count - 1];
 }
 
-/* The trace first: its event owns the ring, and only an owner's trace goes into it. */
-static int open_trace(struct tracer *tracer, struct tracer_ring *ring, pid_t tid,
-		      struct ptvm_error *error)
+/* `tid` ANY: of the whole CPU. */
+static int open_of(struct tracer *tracer, struct tracer_ring *ring, enum perf_kind kind, pid_t tid,
+		   struct ptvm_error *error)
 {
-	int r = open_event(tracer, ring, PERF_TRACE, (struct place){ tid, ring->cpu, 0 }, error);
-
-	if (!r && ring->events.count && !ring->aux.page)
-		r = map_ring(tracer, ring, tracer->choice->aux_pages, error);
-	return r;
+	return open_event(tracer, ring, kind, (struct place){ tid, ring->cpu, 0 }, error);
 }
 
 /* What is told of a thread beside its trace. */
@@ -127,21 +127,21 @@ static int open_beside(struct tracer *tracer, struct tracer_ring *ring, pid_t ti
 	return r;
 }
 
+/* The traces first, since one of them has to own the ring. */
 static int open_cpu(struct tracer *tracer, int cpu, struct ptvm_error *error)
 {
 	const struct tracer_choice *choice = tracer->choice;
-	const struct place whole = { ANY, cpu, 0 };
 	struct tracer_ring *ring = add_ring(tracer, ANY, cpu);
 	int r = ring ? 0 : -PTVM_NO_MEMORY;
 
 	for (size_t i = 0; i < choice->tids->count && !r; i++)
-		r = open_trace(tracer, ring, choice->tids->items[i], error);
+		r = open_of(tracer, ring, PERF_TRACE, choice->tids->items[i], error);
 	if (!r && !ring->events.count)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "all threads to trace have ended");
 	if (!r)
-		r = open_event(tracer, ring, PERF_SWITCHES, whole, error);
+		r = open_of(tracer, ring, PERF_SWITCHES, ANY, error);
 	if (!r && !choice->perf.no_kernel)
-		r = open_event(tracer, ring, PERF_TEXT_POKES, whole, error);
+		r = open_of(tracer, ring, PERF_TEXT_POKES, ANY, error);
 	for (size_t i = 0; i < choice->tids->count && !r; i++)
 		r = open_beside(tracer, ring, choice->tids->items[i], error);
 	return r;
@@ -150,7 +150,7 @@ static int open_cpu(struct tracer *tracer, int cpu, struct ptvm_error *error)
 static int open_thread(struct tracer *tracer, pid_t tid, struct ptvm_error *error)
 {
 	struct tracer_ring *ring = add_ring(tracer, tid, ANY);
-	int r = ring ? open_trace(tracer, ring, tid, error) : -PTVM_NO_MEMORY;
+	int r = ring ? open_of(tracer, ring, PERF_TRACE, tid, error) : -PTVM_NO_MEMORY;
 
 	if (!r && !ring->events.count)
 		tracer->rings.count--; /* it has ended */
@@ -159,15 +159,12 @@ static int open_thread(struct tracer *tracer, pid_t tid, struct ptvm_error *erro
 	return r;
 }
 
-/* A ring for what is told of a whole CPU beside traces of threads. */
+/* A ring without trace, for what is told of a whole CPU: the kernel changing itself. */
 static int open_pokes(struct tracer *tracer, int cpu, struct ptvm_error *error)
 {
 	struct tracer_ring *ring = add_ring(tracer, ANY, cpu);
-	int r = ring ? open_event(tracer, ring, PERF_TEXT_POKES, (struct place){ ANY, cpu, 0 },
-				  error)
-		     : -PTVM_NO_MEMORY;
 
-	return r ? r : map_ring(tracer, ring, 0, error);
+	return ring ? open_of(tracer, ring, PERF_TEXT_POKES, ANY, error) : -PTVM_NO_MEMORY;
 }
 
 static int open_per_thread(struct tracer *tracer, struct ptvm_error *error)
@@ -184,6 +181,23 @@ static int open_per_thread(struct tracer *tracer, struct ptvm_error *error)
 	return r;
 }
 
+/* Where nothing is traced the kernel may change itself, and threads may map what they run later
+ * where they are traced. */
+static int open_other(struct tracer *tracer, int cpu, struct ptvm_error *error)
+{
+	const struct tracer_choice *choice = tracer->choice;
+	struct tracer_ring *ring = add_ring(tracer, ANY, cpu);
+	int r = ring ? 0 : -PTVM_NO_MEMORY;
+
+	if (!r && !choice->perf.no_kernel)
+		r = open_of(tracer, ring, PERF_TEXT_POKES, ANY, error);
+	for (size_t i = 0; i < choice->tids->count && !r && !choice->perf.no_user; i++)
+		r = open_of(tracer, ring, PERF_TASKS, choice->tids->items[i], error);
+	if (!r && !ring->events.count)
+		tracer->rings.count--; /* all threads have ended */
+	return r;
+}
+
 int tracer_open(struct tracer *tracer, const struct perf_kernel *kernel,
 		const struct tracer_choice *choice, struct ptvm_error *error)
 {
@@ -197,8 +211,8 @@ int tracer_open(struct tracer *tracer, const struct perf_kernel *kernel,
 		return open_per_thread(tracer, error);
 	for (size_t i = 0; i < choice->cpu_count && !r; i++)
 		r = open_cpu(tracer, choice->cpus[i], error);
-	for (size_t i = 0; i < choice->other_count && !r && !choice->perf.no_kernel; i++)
-		r = open_pokes(tracer, choice->other_cpus[i], error);
+	for (size_t i = 0; i < choice->other_count && !r; i++)
+		r = open_other(tracer, choice->other_cpus[i], error);
 	return r;
 }
 
@@ -280,20 +294,26 @@ int tracer_wait_fd(const struct tracer *tracer, size_t queue)
 	return ring->events.items[0].fd;
 }
 
-/* The rings of CPUs get one more thread. */
+/* The ring of a CPU gets one more thread. */
+static int share_ring(struct tracer *tracer, struct tracer_ring *ring, pid_t tid,
+		      struct ptvm_error *error)
+{
+	int r;
+
+	if (!ring->aux.aux && tracer->choice->perf.no_user)
+		return 0;
+	if (!ring->aux.aux)
+		return open_of(tracer, ring, PERF_TASKS, tid, error);
+	r = open_of(tracer, ring, PERF_TRACE, tid, error);
+	return r ? r : open_beside(tracer, ring, tid, error);
+}
+
 static int share_rings(struct tracer *tracer, pid_t tid, struct ptvm_error *error)
 {
 	int r = 0;
 
-	for (size_t queue = 0; queue < tracer->rings.count && !r; queue++) {
-		struct tracer_ring *ring = &tracer->rings.items[queue];
-
-		if (!ring->aux.aux)
-			continue;
-		r = open_trace(tracer, ring, tid, error);
-		if (!r)
-			r = open_beside(tracer, ring, tid, error);
-	}
+	for (size_t queue = 0; queue < tracer->rings.count && !r; queue++)
+		r = share_ring(tracer, &tracer->rings.items[queue], tid, error);
 	return r;
 }
 

@@ -34,7 +34,7 @@ struct tracer_choice {
 	const struct pid_list *tids; /* a single -1: whatever runs on the CPUs */
 	const int *cpus;
 	size_t cpu_count;
-	const int *other_cpus; /* where nothing is traced, but the kernel may change itself */
+	const int *other_cpus; /* where nothing is traced, but what happens may matter elsewhere */
 	size_t other_count;
 	const uint64_t *tracepoints; /* tracepoints that threads pass, by the numbers of tracefs */
 	size_t tracepoint_count;

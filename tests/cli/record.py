@@ -88,6 +88,19 @@ def test_a_recording_in_the_making_is_left_alone(where):
     assert record(where, "-t", str(os.getpid()), "--duration", "50ms").returncode == 0
 
 
+def test_what_is_mapped_on_other_cpus_may_run_here(where):
+    if len(os.sched_getaffinity(0)) < 2:
+        return
+    cpu, other = map(str, sorted(os.sched_getaffinity(0))[:2])
+    for event, expected in [("intel_pt//", True), ("intel_pt//k", False)]:
+        run = record(where, "-C", cpu, "-e", event, "--", "taskset", "-c", other, "sh", "-c", "exec sleep 0.2")
+        assert run.returncode == 0, run.stderr
+        for program in [PTVM, "perf"] if shutil.which("perf") else [PTVM]:
+            shown = subprocess.run([program, "script", "-i", where / "rec", "--show-mmap-events", "--show-task-events"],
+                                   capture_output=True, text=True, timeout=LIMIT).stdout
+            assert ("/sleep" in shown) == expected, f"{program} {event}: {shown}"
+
+
 def test_refusals_leave_nothing_behind(where):
     with Sleeper() as tid:
         assert record(where, "-t", tid, "--", "no-such-command").returncode == 1
