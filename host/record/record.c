@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "host/machine/kernel_file.h"
 #include "host/record/pause_watch.h"
 #include "host/record/record_loop.h"
 #include "host/record/record_options.h"
@@ -63,6 +64,17 @@ static void warn_of_emulators(const struct recorder *recorder)
 				      recorder->targets.machines.items[i].name);
 }
 
+/* As they were when the user looked. */
+static void warn_of_gone_threads(const struct recorder *recorder)
+{
+	const struct pid_list *tids = &recorder->options->tids;
+
+	for (size_t i = 0; i < tids->count; i++)
+		if (!kernel_file_is_readable("%s/%d", recorder->roots->proc, tids->items[i]))
+			(void)fprintf(stderr, "ptvm record: there is no thread %d any more\n",
+				      tids->items[i]);
+}
+
 /* What was recorded is kept, whatever happens meanwhile. */
 static int run(struct record_loop *loop, struct ptvm_error *error)
 {
@@ -71,6 +83,7 @@ static int run(struct record_loop *loop, struct ptvm_error *error)
 	int r, finished;
 
 	warn_of_emulators(recorder);
+	warn_of_gone_threads(recorder);
 	loop->pauses = pause_watch_start(&recorder->targets, loop->options->uri);
 	r = record_loop_run(loop, error);
 	finished = recorder_finish(recorder, &loss, r ? NULL : error);

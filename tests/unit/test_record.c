@@ -214,6 +214,13 @@ static void an_emulated_guest_is_a_warning(void **state)
 	assert_non_null(strstr(bench.said.text, warning));
 }
 
+static void a_thread_that_is_gone_is_a_warning(void **state)
+{
+	assert_int_equal(RECORD("-t", "106,4711", "--", "true"), 0);
+	assert_non_null(strstr(bench.said.text, "ptvm record: there is no thread 4711 any more\n"));
+	assert_null(strstr(bench.said.text, "thread 106"));
+}
+
 /* Where libvirtd does not answer, neither before nor after the recording. */
 static void who_waits_for_libvirt_can_be_interrupted(void **state)
 {
@@ -283,6 +290,7 @@ int main(void)
 		TEST(a_fifo_that_is_not_there_leaves_nothing),
 		TEST(a_kernel_that_refuses_leaves_nothing),
 		TEST(an_emulated_guest_is_a_warning),
+		TEST(a_thread_that_is_gone_is_a_warning),
 		TEST(who_waits_for_libvirt_can_be_interrupted),
 		TEST(the_process_is_prepared),
 	};
