@@ -104,7 +104,9 @@ void recording_directory_drop_halves(const char *path)
 		(void)closedir(directory);
 }
 
-int recording_directory_lock(const char *path, struct ptvm_error *error)
+/* Keep other recorders from it, as long as the descriptor that is returned is open. Without effect
+ * on file systems that have no locks. */
+static int lock(const char *path, struct ptvm_error *error)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -120,7 +122,7 @@ int recording_directory_lock(const char *path, struct ptvm_error *error)
 static int check_idle(const char *path, struct ptvm_error *error)
 {
 	struct ptvm_error why = { 0 };
-	_cleanup_close_ int fd = recording_directory_lock(path, &why);
+	_cleanup_close_ int fd = lock(path, &why);
 
 	if (fd >= 0 || why.sys_errno)
 		return 0;
@@ -227,7 +229,7 @@ static int make_locked(struct recording_directory *directory, struct ptvm_error 
 
 	if (mkdir(directory->path, 0700))
 		return ptvm_fail_errno(error, "%s", directory->path);
-	fd = recording_directory_lock(directory->path, error);
+	fd = lock(directory->path, error);
 	if (fd < 0) {
 		(void)rmdir(directory->path);
 		return fd;

@@ -12,15 +12,8 @@ struct recording_directory {
 	char path[PATH_MAX]; /* empty: none */
 	/* Where what was there before is now; empty: nowhere, or not ours to move any more. */
 	char aside[PATH_MAX + DIRECTORY_SUFFIX_BYTES];
-	int lock; /* of recording_directory_lock(); 0: none */
+	int lock; /* a descriptor; 0: none */
 };
-
-/**
- * Keep others from recording to a directory, or repairing what is in it, as long as what is
- * returned is open: a descriptor, or -PTVM_SYSTEM, somebody else does so. Without effect on file
- * systems that have no locks.
- */
-int recording_directory_lock(const char *path, struct ptvm_error *error);
 
 /**
  * Make it, for its owner alone, and lock it. A recording of this name is put aside; what holds

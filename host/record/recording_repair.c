@@ -1,9 +1,10 @@
 #include "host/record/recording_repair.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "decode/base/cleanup.h"
@@ -159,13 +160,18 @@ static int repair(const struct perf_data *data, struct ptvm_error *error)
 	return r;
 }
 
-/* As a recorder that is alive does, which has the file complete when it ends. */
+/* Keep out whoever works on it: a recorder that is alive has the file complete when it ends.
+ * Returns a descriptor that holds the lock. */
 static int lock(const struct perf_data *data, struct ptvm_error *error)
 {
-	char path[PATH_MAX];
+	_cleanup_close_ int fd = open(data->file_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	(void)snprintf(path, sizeof(path), "%s", data->file_path);
-	return recording_directory_lock(dirname(path), error);
+	if (fd < 0)
+		return ptvm_fail_errno(error, "%s", data->file_path);
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return ptvm_fail(error, PTVM_SYSTEM, "%s: another ptvm is at work",
+				 data->file_path);
+	return take_fd(&fd);
 }
 
 int recording_repair(const char *path, struct ptvm_error *error)

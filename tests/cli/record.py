@@ -81,9 +81,8 @@ def test_a_recording_in_the_making_is_left_alone(where):
         repair = subprocess.run([PTVM, "record", "--repair", where / "rec"], capture_output=True, text=True, timeout=LIMIT)
         recorder.terminate()
         assert recorder.wait(timeout=LIMIT) == 0
-    for run in second, repair:
-        assert run.returncode == 1 and "is in use by another ptvm record" in run.stderr, run.stderr
-    assert "-o" in second.stderr, second.stderr
+    assert second.returncode == 1 and "is in use by another ptvm record: give another name with -o" in second.stderr, second
+    assert repair.returncode == 1 and "rec/data: another ptvm is at work" in repair.stderr, repair
     assert [path.name for path in where.iterdir()] == ["rec"]
     assert record(where, "-t", str(os.getpid()), "--duration", "50ms").returncode == 0
 

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -5,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -278,6 +280,27 @@ static void a_header_that_points_behind_the_data_is_left_alone(void **state)
 	}
 }
 
+/* By its recorder, or by ptvm correlate. Others in its directory are not. */
+static void one_in_use_is_left_alone(void **state)
+{
+	struct bench *bench = *state;
+	const int fd = open(bench->path, O_RDONLY | O_CLOEXEC);
+	const int directory = open(bench->tree.path, O_RDONLY | O_CLOEXEC);
+	uint8_t after[MAX_FILE];
+	struct ptvm_error error = { 0 };
+
+	assert_true(fd >= 0 && directory >= 0);
+	assert_int_equal(flock(fd, LOCK_SH), 0);
+	assert_int_equal(recording_repair(bench->path, &error), -PTVM_SYSTEM);
+	assert_non_null(strstr(error.message, "/data: another ptvm is at work"));
+	assert_int_equal(read_file(bench, after), bench->size);
+	assert_memory_equal(bench->file, after, bench->size);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(flock(directory, LOCK_EX), 0);
+	repair(bench);
+	assert_int_equal(close(directory), 0);
+}
+
 static void what_is_no_recording_is_told(void **state)
 {
 	struct bench *bench = *state;
@@ -298,6 +321,7 @@ int main(void)
 		TEST(features_that_were_kept_come_back),
 		TEST(features_that_were_cut_off_do_no_harm),
 		TEST(a_header_that_points_behind_the_data_is_left_alone),
+		TEST(one_in_use_is_left_alone),
 		TEST(what_is_no_recording_is_told),
 	};
 
