@@ -123,6 +123,17 @@ static const char *raw_reason(const struct script *script)
 	return script->args.code_file_count ? "" : ": name files of its code with --elf or --raw";
 }
 
+/* A trace may be of events alone, or of none: nothing is wrong where it has nothing to follow. */
+static bool is_decoded(const struct team_result *result)
+{
+	if (result->insns || result->events || result->full)
+		return true;
+	for (int kind = 0; kind < GAP_KINDS; kind++)
+		if (result->gaps[kind])
+			return false;
+	return result->psbs && result->addresses == result->psbs;
+}
+
 static int check_result(const struct script *script, const struct team_result *result,
 			struct ptvm_error *error)
 {
@@ -130,7 +141,7 @@ static int check_result(const struct script *script, const struct team_result *r
 
 	if (!result->bytes && (script->args.pt || script->data.have_pt) && !script->args.no_itrace)
 		(void)fprintf(stderr, "ptvm script: %s: no trace in this recording\n", path);
-	if (!result->bytes || result->insns || result->lines || script->may_be_empty)
+	if (!result->bytes || is_decoded(result) || script->may_be_empty)
 		return 0;
 	return ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing could be decoded%s", path,
 			 script->args.pt ? raw_reason(script) : "");

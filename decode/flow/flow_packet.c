@@ -76,6 +76,7 @@ static void add_event(struct flow_run *run, const struct pt_packet *packet, bool
 {
 	struct flow_item *item;
 
+	run->flow->events += packet->kind != PT_PSB && packet->kind != PT_CBR;
 	if (run->flow->gaps_only)
 		return;
 	item = flow_add(run, FLOW_EVENT, knows_ip(run->flow) ? run->flow->ip : 0);
@@ -252,6 +253,7 @@ static void settle_psb(struct flow_run *run, const struct pt_psb_state *state)
 	flow->block = NULL;
 	flow->ip = state->ip;
 	flow->addresses++;
+	flow->psbs++;
 	return_stack_clear(&flow->calls);
 	flow->announced.at_fup = flow->announced.overflowed = false;
 }

@@ -221,9 +221,11 @@ struct pt_flow {
 	struct flow_way_back way_back;
 	uint64_t thunks[FLOW_THUNKS]; /* found by flow_thunk.h, some of them */
 	/* So far. */
-	uint64_t insns;       /* that were followed */
-	uint64_t cycles;      /* by CYC packets */
-	uint32_t addresses;   /* told by packets */
+	uint64_t insns;     /* that were followed */
+	uint64_t events;    /* that tell of what ran, as PSB and CBR do not */
+	uint64_t cycles;    /* by CYC packets */
+	uint32_t addresses; /* told by packets; each PSB counts as one */
+	uint32_t psbs;
 	uint32_t returns_met; /* compressed returns to a call that was followed */
 	uint32_t ways_found;  /* returns of calls that were not known (flow_guess.h) */
 	uint32_t gaps;

@@ -116,6 +116,9 @@ struct outcome *job_outcome(struct job *job)
 	if (!ret)
 		return NULL;
 	*ret = (struct outcome){ .insns = run->flow.insns,
+				 .events = run->flow.events,
+				 .addresses = run->flow.addresses,
+				 .psbs = run->flow.psbs,
 				 .corrections = after->corrections - before->corrections,
 				 .translated = after->translated - before->translated,
 				 .left_out = run->printer->has_left_out,

@@ -28,12 +28,16 @@ static void take_counts(struct outcome *to, struct outcome *from)
 	for (int kind = 0; kind < GAP_KINDS; kind++)
 		to->gaps[kind] += from->gaps[kind];
 	to->insns += from->insns;
+	to->events += from->events;
+	to->addresses += from->addresses;
+	to->psbs += from->psbs;
 	to->corrections += from->corrections;
 	to->translated += from->translated;
 	to->left_out |= from->left_out;
 	to->is_full |= from->is_full;
 	memset(from->gaps, 0, sizeof(from->gaps));
-	from->insns = from->corrections = from->translated = 0;
+	from->insns = from->events = from->addresses = from->psbs = 0;
+	from->corrections = from->translated = 0;
 }
 
 void outcome_list_add(struct outcome **list, struct outcome *outcome)

@@ -10,11 +10,11 @@
 struct outcome {
 	struct outcome *next; /* of a list in no order */
 	uint64_t gaps[GAP_KINDS];
-	uint64_t insns;
-	uint64_t corrections; /* times held back from running backwards */
-	uint64_t translated;  /* TSCs of guests that are not the host's */
-	bool left_out;        /* the options left lines out */
-	bool is_full;         /* there may be more patches than fit in a flow */
+	uint64_t insns, events, addresses, psbs; /* as in the flow */
+	uint64_t corrections;                    /* times held back from running backwards */
+	uint64_t translated;                     /* TSCs of guests that are not the host's */
+	bool left_out;                           /* the options left lines out */
+	bool is_full;                            /* there may be more patches than fit in a flow */
 	uint32_t patch_count;
 	struct flow_patch patches[]; /* in force */
 };

@@ -56,6 +56,9 @@ static void add_up(struct team *team, struct outcome *outcome)
 		team->gaps[kind] += outcome->gaps[kind];
 	team->left_out |= outcome->left_out;
 	team->insns += outcome->insns;
+	team->events += outcome->events;
+	team->addresses += outcome->addresses;
+	team->psbs += outcome->psbs;
 	team->translated += outcome->translated;
 	team->corrections += outcome->corrections;
 	team->patches.is_cut |= outcome->is_full;
@@ -599,7 +602,10 @@ static void get_result(const struct team *team, struct team_result *ret)
 {
 	memcpy(ret->gaps, team->gaps, sizeof(ret->gaps));
 	ret->insns = team->insns;
-	ret->lines = team->timeline.lines;
+	ret->events = team->events;
+	ret->addresses = team->addresses;
+	ret->psbs = team->psbs;
+	ret->full = team->timeline.full;
 	ret->written = team->timeline.written;
 	ret->left_out = team->left_out || team->timeline.records.left_out;
 	ret->corrections = team->corrections;

@@ -62,7 +62,7 @@ struct team {
 	size_t text_most;    /* more than so many only while nothing could be written otherwise */
 	uint32_t batch_room; /* items of a job's batches */
 	/* of segments that are done */
-	uint64_t gaps[GAP_KINDS], insns, corrections, translated;
+	uint64_t gaps[GAP_KINDS], insns, events, addresses, psbs, corrections, translated;
 	struct trace_progress progress;
 	struct patch_list patches;
 	struct patch_inference inference;
@@ -73,8 +73,10 @@ struct team {
 /** What came of it. */
 struct team_result {
 	uint64_t gaps[GAP_KINDS];
-	uint64_t insns, lines, bytes;    /* bytes of trace */
+	uint64_t insns, events, addresses, psbs;
+	uint64_t bytes;                  /* of trace */
 	bool written, left_out;          /* lines; or the options left some out */
+	bool full;                       /* as many lines as were allowed */
 	uint64_t corrections;            /* times held back from running backwards */
 	uint64_t translated;             /* TSCs of guests that are not the host's */
 	const char *note;                /* about lines of the recording's samples; NULL none */

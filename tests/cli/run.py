@@ -93,6 +93,22 @@ def test_a_raw_trace_is_told_from_others():
             equal((run.returncode, run.stderr.splitlines()[-1]), (1, f"ptvm script: {trace}: {message}"))
 
 
+def test_a_trace_of_events_needs_no_code():
+    begin, ptwrite, overflow = b"\x02\x82" * 8 + b"\x02\x23", b"\x02\x12" + struct.pack("<I", 0x1234), b"\x02\xf3"
+    with tempfile.TemporaryDirectory() as where:
+        trace = pathlib.Path(where) / "trace"
+        for content, letters, words in ((begin + ptwrite, "w", "payload: 0x1234"), (begin, "p", "psb offs: 0"), (begin, "b", ""),
+                                        (begin + overflow + ptwrite, "we", "payload: 0x1234"),
+                                        (begin + ptwrite + overflow, "e", "Overflow packet")):
+            trace.write_bytes(content)
+            run = ptvm("script", "--pt", trace, f"--itrace={letters}")
+            equal((run.returncode, "nothing could" in run.stderr), (0, False))
+            assert words in run.stdout, run.stdout
+        trace.write_bytes(begin + overflow)
+        for most, status in ((1, 0), (2, 1)):
+            equal((most, ptvm("script", "--pt", trace, "--itrace=e", "--max-lines", str(most)).returncode), (most, status))
+
+
 def test_what_the_documents_show_is_printed():
     """Lines of instructions in the README and the how-to are those of the sample recording."""
     run = ptvm("script", "-i", RECORDING, "--insn-trace", "-C", "1", "-F", "+nr,-comm")
