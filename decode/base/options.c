@@ -158,40 +158,66 @@ static int match_row(const struct option_row *row, const char *word, size_t leng
 	return *negated ? no : plain;
 }
 
+/* What a word may stand for, as far as it has been looked. */
+struct candidate {
+	const struct option_row *row;         /* either of them */
+	const struct refused_option *refused; /* is it */
+	bool negated;
+	const char *name, *other; /* NULL: it stands for no other one */
+	int how;                  /* as match() */
+};
+
+/* Whether a name that the word matches so well is what it stands for now. */
+static bool is_better(struct candidate *best, int how, const char *name)
+{
+	if (how && how == best->how && !best->other)
+		best->other = name;
+	if (how <= best->how)
+		return false;
+	*best = (struct candidate){ .name = name, .how = how };
+	return true;
+}
+
+static struct candidate find_candidate(const struct options *options, const char *word,
+				       size_t length)
+{
+	const struct refused_option *refused = options->refused;
+	struct candidate best = { 0 };
+	bool negated = false;
+
+	for (const struct option_row *row = options->rows; row->type != OPT_END; row++) {
+		int how = is_option(row) && row->name ? match_row(row, word, length, &negated) : 0;
+
+		if (is_better(&best, how, row->name)) {
+			best.row = row;
+			best.negated = negated;
+		}
+	}
+	for (; refused && refused->name; refused++)
+		if (is_better(&best, match(refused->name, word, length), refused->name))
+			best.refused = refused;
+	return best;
+}
+
+/* Tell why an option of another program is not here. */
+static int refuse(struct parser *parser, const struct refused_option *option, const char *spelt)
+{
+	return ptvm_fail(parser->error, PTVM_BAD_USAGE, "%s is not here: %s", spelt, option->why);
+}
+
 /* The row that a long option names, exactly or as the only one that begins so; none is no error. */
 static int find_long(struct parser *parser, const char *word, size_t length, struct given *given)
 {
-	const struct option_row *row, *other = NULL;
-	int how, best = 0;
-	bool negated;
+	struct candidate found = find_candidate(parser->options, word, length);
 
-	for (row = parser->options->rows; row->type != OPT_END && best < 2; row++) {
-		how = is_option(row) && row->name ? match_row(row, word, length, &negated) : 0;
-		if (!how || how < best)
-			continue;
-		other = how == best ? given->row : NULL;
-		best = how;
-		given->row = row;
-		given->negated = negated;
-	}
-	if (other)
+	if (found.other)
 		return ptvm_fail(parser->error, PTVM_BAD_USAGE,
 				 "ambiguous option: --%.*s (--%s or --%s)", (int)length, word,
-				 other->name, given->row->name);
-	return 0;
-}
-
-/* Tell why an option of another program is not here, by its whole name or its letter. */
-static int refuse(struct parser *parser, const char *name, size_t length, char letter,
-		  const char *spelt)
-{
-	const struct refused_option *option = parser->options->refused;
-
-	for (; option && option->name; option++)
-		if (name ? match(option->name, name, length) == 2
-			 : option->letter && option->letter == letter)
-			return ptvm_fail(parser->error, PTVM_BAD_USAGE, "%s is not here: %s", spelt,
-					 option->why);
+				 found.name, found.other);
+	if (found.refused)
+		return refuse(parser, found.refused, given->spelt);
+	given->row = found.row;
+	given->negated = found.negated;
 	return 0;
 }
 
@@ -220,8 +246,6 @@ static int parse_long(struct parser *parser, const char *word, FILE *out)
 	given.spelt = spelt;
 	r = answer(parser, spelt, out);
 	if (!r)
-		r = refuse(parser, word, length, 0, spelt);
-	if (!r)
 		r = find_long(parser, word, length, &given);
 	if (r || given.row)
 		return r ? r : apply(parser, &given);
@@ -239,8 +263,18 @@ static const struct option_row *find_letter(const struct options *options, char 
 	return NULL;
 }
 
+static const struct refused_option *find_refused(const struct options *options, char letter)
+{
+	const struct refused_option *option = options->refused;
+
+	while (option && option->name && option->letter != letter)
+		option++;
+	return option && option->name ? option : NULL;
+}
+
 static int parse_letters(struct parser *parser, const char *letters, FILE *out)
 {
+	const struct refused_option *refused;
 	char spelt[] = { '-', 0, 0 };
 	struct given given = { .spelt = spelt };
 	int r;
@@ -251,8 +285,9 @@ static int parse_letters(struct parser *parser, const char *letters, FILE *out)
 		if (!given.row && *letters == 'h')
 			return answer(parser, "--help", out);
 		if (!given.row) {
-			r = refuse(parser, NULL, 0, *letters, spelt);
-			return r ? r : unknown(parser, "unknown option", spelt, "");
+			refused = find_refused(parser->options, *letters);
+			return refused ? refuse(parser, refused, spelt)
+				       : unknown(parser, "unknown option", spelt, "");
 		}
 		given.value = takes_value(given.row) && letters[1] ? letters + 1 : NULL;
 		r = apply(parser, &given);

@@ -66,8 +66,9 @@ struct options {
 /**
  * Parse a verb's arguments.
  *
- * Long options may be shortened while they stay unique, and take their argument as --x=1 or --x 1;
- * letters take it as -x1 or -x 1, and those without one may be joined (-ab). `--` ends options.
+ * Long options may be shortened while they stay unique, also among those of the other program, and
+ * take their argument as --x=1 or --x 1; letters take it as -x1 or -x 1, and those without one may
+ * be joined (-ab). `--` ends options.
  *
  * @argc, argv  argv[0] is skipped
  * @out         where --help (-h, unless the table has it) and the hidden --complete are answered

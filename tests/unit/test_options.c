@@ -60,7 +60,9 @@ static void parse(struct run *run, const char *line, bool takes_command)
 		{ 0, "secret", OPT_FLAG, &arg->secret, NULL, "", OPTION_HIDDEN },
 		{ 0 },
 	};
-	const struct refused_option refused[] = { { 'S', "inline", "use --ns" }, { 0 } };
+	const struct refused_option refused[] = { { 'S', "inline", "use --ns" },
+						  { 0, "fuzzy", "use --fields" },
+						  { 0 } };
 	const struct options options = { "ptvm try [OPTION]...", "Tries.", rows, takes_command,
 					 refused };
 	_cleanup_fclose_ FILE *out = fmemopen(run->output, sizeof(run->output), "w");
@@ -197,7 +199,9 @@ static void what_is_known_elsewhere_is_refused_with_the_reason(void **state)
 	assert_refused("-S x", "-S is not here: use --ns");
 	assert_refused("-nS", "-S is not here: use --ns");
 	assert_refused("--inline=x", "--inline is not here: use --ns");
-	assert_refused("--inlin", "unknown option: --inlin; see 'ptvm try --help'");
+	assert_refused("--inlin", "--inlin is not here: use --ns");
+	assert_refused("--inlines", "unknown option: --inlines; see 'ptvm try --help'");
+	assert_refused("--f=x", "ambiguous option: --f (--fields or --fuzzy)");
 	assert_refused("--in", "ambiguous option: --in (--input or --insn-trace)");
 }
 
