@@ -291,6 +291,20 @@ static uint64_t default_jobs(void)
 	return (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+/* Without times nothing tells where in the trace a sample was taken. */
+static int sort_samples(struct script *script)
+{
+	struct print_config *print = &script->print;
+	const struct origin_limits *limits = &print->itrace.samples;
+
+	if (!(limits->calls || limits->branches) || !print->data || !print->pt->conv.valid ||
+	    print->timeless || script->args.dump || script->args.header_only)
+		return 0;
+	print->samples = &script->samples;
+	return sample_queues_build(print->data, script->sideband, script->queues,
+				   script->queue_count, &script->samples);
+}
+
 int script_open(struct script *script, struct ptvm_error *error)
 {
 	struct print_config *print = &script->print;
@@ -327,13 +341,14 @@ int script_open(struct script *script, struct ptvm_error *error)
 	    !print->records)
 		return ptvm_fail(error, PTVM_BAD_INPUT, "%s: no Intel PT in this recording",
 				 script->data.path);
-	return script->lead.failed ? -PTVM_NO_MEMORY : 0;
+	return script->lead.failed ? -PTVM_NO_MEMORY : sort_samples(script);
 }
 
 void script_close(struct script *script)
 {
 	text_free(&script->lead);
 	trace_index_free(&script->index);
+	sample_queues_free(&script->samples);
 	sideband_free(script->sideband);
 	machines_free(&script->machines);
 	raw_trace_close(&script->raw);

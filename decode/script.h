@@ -9,6 +9,7 @@
 #include "decode/code/machines.h"
 #include "decode/perf/perf_data.h"
 #include "decode/perf/raw_trace.h"
+#include "decode/perf/sample_queues.h"
 #include "decode/perf/sideband.h"
 #include "decode/perf/trace_index.h"
 #include "decode/print/print_config.h"
@@ -58,6 +59,7 @@ struct script {
 	struct trace_index index;
 	struct text lead; /* of print.style */
 	char modifier[MODIFIER_SIZE];
+	struct sample_queues samples;
 	const struct aux_queue *queues;
 	size_t queue_count;
 	bool lacks_address; /* sym, symoff or dso were asked for, but not what they belong to */

@@ -16,6 +16,7 @@
 struct machines;
 struct perf_data;
 struct pt_config;
+struct sample_queues;
 struct sideband;
 struct trace_index;
 
@@ -46,6 +47,7 @@ struct print_config {
 	const struct machines *machines;
 	const struct sideband *sideband; /* NULL for raw traces, as */
 	const struct perf_data *data;
+	const struct sample_queues *samples; /* whose origin is wanted; NULL none */
 	struct bytes mapping;      /* of the file that has the trace; empty: it is in memory */
 	struct trace_index *index; /* of the recording, used and made better; NULL none */
 	bool timeless;             /* the trace has no time: queues are printed one by one */

@@ -42,7 +42,7 @@ void print_set_time(struct printer *printer)
 	printer->ipc.total.cycles = printer->ipc.told_cycles;
 	if (printer->told_ns == printer->time_ns)
 		return;
-	if (printer->told_ns >= printer->record_ns)
+	if (printer->told_ns >= printer->sample_ns)
 		print_origin_of_samples(printer, printer->told_ns);
 	printer->time_ns = printer->told_ns;
 	printer->prefix.is_stale = true;

@@ -4,6 +4,7 @@
 #include "decode/code/machines.h"
 #include "decode/perf/perf_data.h"
 #include "decode/perf/perf_sample.h"
+#include "decode/perf/sample_queues.h"
 #include "decode/print/print_branch.h"
 #include "decode/print/print_line.h"
 #include "decode/print/print_prefix.h"
@@ -126,12 +127,6 @@ void print_origin_branch(struct printer *printer, const struct branch_entry *bra
 		last_branches_add(branches, kept, entry);
 }
 
-static bool is_of_queue(const struct aux_queue *queue, const struct perf_record *record)
-{
-	return record->type == PERF_SAMPLE &&
-	       (queue->cpu >= 0 ? record->cpu == queue->cpu : record->tid == queue->tid);
-}
-
 static void add_sample(struct printer *printer, size_t number)
 {
 	const struct print_config *config = printer->config;
@@ -150,24 +145,43 @@ static void add_sample(struct printer *printer, size_t number)
 		out->failed = true;
 }
 
+/* The sample that comes next; NULL none. */
+static const struct perf_record *next_sample(const struct printer *printer)
+{
+	const struct sample_list *samples = printer->samples;
+
+	if (!samples || printer->next_sample >= samples->count)
+		return NULL;
+	return &printer->config->data->records.items[samples->items[printer->next_sample]];
+}
+
+static void find_time(struct printer *printer)
+{
+	const struct perf_record *sample = next_sample(printer);
+
+	printer->sample_ns = sample ? sample->time : UINT64_MAX;
+}
+
+void print_origin_init(struct printer *printer)
+{
+	const struct sample_queues *samples = printer->config->samples;
+
+	if (samples)
+		printer->samples = sample_queues_of(samples, printer->queue);
+	find_time(printer);
+}
+
 void print_origin_of_samples(struct printer *printer, uint64_t until_ns)
 {
 	enum { MOST_BYTES = 4 << 20 }; /* in a long gap of the trace they are all the same */
-	const struct perf_data *data = printer->config->data;
-	size_t *next = &printer->next_record;
+	const struct perf_record *sample;
 
 	print_branch_settle(printer);
 	prefix_end_run(printer);
-	for (; *next < data->records.count; ++*next) {
-		const struct perf_record *record = &data->records.items[*next];
-
-		if (record->time > until_ns)
-			break;
-		if (is_of_queue(printer->queue, record) && printer->out.size < MOST_BYTES)
-			add_sample(printer, *next);
-	}
-	printer->record_ns =
-		*next < data->records.count ? data->records.items[*next].time : UINT64_MAX;
+	for (; (sample = next_sample(printer)) && sample->time <= until_ns; printer->next_sample++)
+		if (printer->out.size < MOST_BYTES)
+			add_sample(printer, printer->samples->items[printer->next_sample]);
+	find_time(printer);
 }
 
 void print_origin_lost(struct printer *printer)

@@ -4,6 +4,9 @@
 
 #include "decode/print/printer.h"
 
+/** Settle for which samples of the queue the origin is wanted. */
+void print_origin_init(struct printer *printer);
+
 /** Append the prefix of lines of events other than branches. */
 void print_add_event_prefix(struct printer *printer);
 

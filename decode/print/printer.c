@@ -13,16 +13,6 @@
 #include "decode/print/print_waiting.h"
 #include "decode/print/sample_flags.h"
 
-/* Are origins of samples wanted? Without times nothing tells where in the trace a sample was taken.
- */
-static bool wants_origins(const struct print_config *config)
-{
-	const struct origin_limits *limits = &config->itrace.samples;
-
-	return (limits->calls || limits->branches) && config->data && config->pt->conv.valid &&
-	       !config->timeless;
-}
-
 /* Do all instructions have a line, and nothing is in them that only the moment tells? */
 static bool is_plain(const struct print_config *config)
 {
@@ -52,7 +42,7 @@ void printer_init(struct printer *printer, const struct print_config *config,
 	printer->has_plain_branches = has_plain_branches(config);
 	printer->skip = config->itrace.skip;
 	insn_period_init(&printer->period, &config->itrace, config->pt);
-	printer->record_ns = wants_origins(config) ? 0 : UINT64_MAX;
+	print_origin_init(printer);
 }
 
 void printer_free(struct printer *printer)

@@ -120,8 +120,9 @@ struct printer {
 	struct line_prefix prefix;
 
 	/* samples of the queue whose origin is wanted */
-	size_t next_record; /* from this one on there may be more */
-	uint64_t record_ns; /* its time, or before it; UINT64_MAX: none is wanted */
+	const struct sample_list *samples; /* NULL: of none */
+	size_t next_sample;                /* of the list */
+	uint64_t sample_ns;                /* its time; UINT64_MAX: there is none */
 
 	/* the lines */
 	struct text out;

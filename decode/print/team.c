@@ -7,6 +7,7 @@
 #include "decode/base/cleanup.h"
 #include "decode/base/error.h"
 #include "decode/base/monotonic.h"
+#include "decode/perf/sample_queues.h"
 #include "decode/perf/trace_index.h"
 #include "decode/pt/aux_pages.h"
 #include "decode/pt/pt_offset_learn.h"
@@ -320,6 +321,8 @@ static void release_trace(struct team *team, struct lane *lane)
 		perf_data_rest(team->print->data);
 	if (rests && team->print->sideband)
 		sideband_rest(team->print->sideband);
+	if (rests && team->print->samples)
+		sample_queues_rest(team->print->samples);
 	pthread_mutex_lock(&team->lock);
 }
 

@@ -92,7 +92,8 @@ class Sampled:
 
     def sample(self, mode, event, ip, where, rest):
         _, pid, tid, time, cpu = where
-        body = struct.pack("<QQIIQIIQ", event, ip, pid, tid, time, cpu, 0, where[0] + 1) + rest
+        place = b"" if cpu is None else struct.pack("<II", cpu, 0)
+        body = struct.pack("<QQIIQ", event, ip, pid, tid, time) + place + struct.pack("<Q", where[0] + 1) + rest
         self.file.records.append((SAMPLE, struct.pack("<IHH", SAMPLE, mode, 8 + len(body)) + body))
 
 
@@ -128,18 +129,19 @@ def make(where):
     return where
 
 
-def make_late(recording, where):
+def make_late(recording, where, cpu=0):
     """Samples of places that were called from elsewhere, taken some time after the trace was there."""
     shutil.copytree(RECORDING, where)
     made = Sampled()
-    cycles = made.event("cycles", 0, 0, COMMON)
-    point = made.event("test:step", 2, POINT, COMMON | RAW)
+    common = COMMON if cpu is not None else COMMON & ~CPU
+    cycles = made.event("cycles", 0, 0, common)
+    point = made.event("test:step", 2, POINT, common | RAW)
     chains = subprocess.run([PTVM, "script", "-i", recording, "-C", "0", "--itrace=i100ig", "-F", "pid,tid,time,ip", "--ns"],
                             capture_output=True, text=True, check=True).stdout.split("\n\n")
     for number, chain in enumerate(chain.split("\n") for chain in chains if chain.count("\n")):
         pid, tid, seconds, nanoseconds = map(int, re.fullmatch(r" *(\d+)/(\d+) +(\d+)\.(\d+): *", chain[0]).groups())
         ip = int(chain[min(1 + number % 3, len(chain) - 1)].split()[0], 16)
-        place = number, pid, tid, seconds * 10 ** 9 + nanoseconds + 1000, 0
+        place = number, pid, tid, seconds * 10 ** 9 + nanoseconds + 1000, cpu
         if number % 2:
             made.sample(KERNEL, cycles, ip, place, b"")
         else:
@@ -192,6 +194,15 @@ def test_perf_prints_the_same_calls_and_branches_that_led_there(recording):
     assert with_trace == output(PTVM, late, ["--itrace=G"])[0]
     with_own = ["-C", "0", "-F", "sw:ip,sym", "-F", "hw:tid", "-F", "trace:"]
     assert output(PTVM, recording, ["--itrace=G", *with_own]) == output(PTVM, recording, ["--itrace=e", *with_own])
+
+
+def test_samples_without_a_cpu_have_the_trace_of_their_threads(recording):
+    tap.need("perf")
+    with_cpu, without = make_late(RECORDING, recording / "with"), make_late(RECORDING, recording / "without", None)
+    for args in (["--itrace=G", "-F", "tid,time,event,ip,sym"], ["--itrace=GL", "-F", "event,ip,sym,brstack"]):
+        known, found = (output(PTVM, where, [*args, "--tid=106"])[0] for where in (with_cpu, without))
+        assert found == known and len(found) > 50, next(pair for pair in zip(found, known) if pair[0] != pair[1])
+        compare(without, [*args, "--time=,26.86879"])
 
 
 def test_perf_prints_the_same_of_lost_records(recording):

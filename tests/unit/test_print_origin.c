@@ -12,6 +12,7 @@
 
 #include "decode/base/vec.h"
 #include "decode/code/machine_parts.h"
+#include "decode/perf/sample_queues.h"
 #include "decode/print/print_prefix.h"
 #include "decode/print/sample_flags.h"
 #include "tests/flow_bench.h"
@@ -30,6 +31,7 @@ struct bench {
 	struct print_config config;
 	struct machines machines;
 	struct aux_queue queue;
+	struct sample_queues samples;
 	struct code code;
 	struct flow_code where;
 	struct printer printer;
@@ -64,6 +66,7 @@ static struct bench *bench_new(uint32_t fields, struct itrace itrace)
 static void bench_free(struct bench *bench)
 {
 	printer_free(&bench->printer);
+	sample_queues_free(&bench->samples);
 	code_free(&bench->code);
 	machines_free(&bench->machines);
 	test_free(bench);
@@ -211,6 +214,15 @@ static void add_sample(struct bench *bench, uint64_t time_ns, int32_t cpu, uint6
 				      .cpu = cpu };
 }
 
+/* The printer of the queue knows of the samples so far. */
+static void begin(struct bench *bench)
+{
+	assert_int_equal(sample_queues_build(&bench->data, NULL, &bench->queue, 1, &bench->samples),
+			 0);
+	bench->config.samples = &bench->samples;
+	print_origin_init(&bench->printer);
+}
+
 static void what_led_to_samples_lies_among_the_lines(void **state)
 {
 	const struct itrace itrace = { .samples = { .calls = 4 } };
@@ -221,9 +233,11 @@ static void what_led_to_samples_lies_among_the_lines(void **state)
 	add_sample(bench, 20, CPU + 1, KERNEL);
 	add_sample(bench, 30, CPU, KERNEL);
 	add_sample(bench, 40, CPU, KERNEL);
+	begin(bench);
+	assert_int_equal(bench->printer.sample_ns, 10);
 	print_origin_of_samples(&bench->printer, 10); /* when nothing is known yet */
 	assert_int_equal(runs->count, 0);
-	assert_int_equal(bench->printer.record_ns, 20);
+	assert_int_equal(bench->printer.sample_ns, 30);
 	called(bench, 0x1000);
 	bench->printer.run_ns = 25;
 	text_puts(&bench->printer.out, "a line\n");
@@ -234,24 +248,9 @@ static void what_led_to_samples_lies_among_the_lines(void **state)
 	assert_int_equal(runs->items[1].time_ns, 30);
 	assert_int_equal(runs->items[1].record, 3);
 	assert_int_equal(runs->items[1].end - runs->items[0].end, 16);
-	assert_int_equal(bench->printer.record_ns, 40);
+	assert_int_equal(bench->printer.sample_ns, 40);
 	print_origin_of_samples(&bench->printer, 50);
-	assert_int_equal(bench->printer.record_ns, UINT64_MAX);
-	bench_free(bench);
-}
-
-static void the_trace_of_a_thread_goes_with_its_own_samples(void **state)
-{
-	struct bench *bench = bench_new(FIELD_IP, (struct itrace){ .samples = { .calls = 4 } });
-
-	bench->queue.cpu = -1;
-	add_sample(bench, 10, CPU, KERNEL);
-	bench->records[0].tid = TID + 1;
-	add_sample(bench, 20, CPU + 1, KERNEL);
-	called(bench, 0x1000);
-	print_origin_of_samples(&bench->printer, 39);
-	assert_int_equal(bench->printer.runs.count, 1);
-	assert_int_equal(bench->printer.runs.items[0].time_ns, 20);
+	assert_int_equal(bench->printer.sample_ns, UINT64_MAX);
 	bench_free(bench);
 }
 
@@ -262,6 +261,7 @@ static void it_does_not_grow_without_end(void **state)
 	struct bench *bench = bench_new(FIELD_IP, itrace);
 
 	add_sample(bench, 10, CPU, KERNEL);
+	begin(bench);
 	called(bench, 0x1000);
 	assert_true(text_reserve(&bench->printer.out, 5 << 20));
 	bench->printer.out.size = 4 << 20;
@@ -271,15 +271,13 @@ static void it_does_not_grow_without_end(void **state)
 	bench_free(bench);
 }
 
-static void without_times_nothing_is_told_of_samples(void **state)
+static void without_samples_none_is_waited_for(void **state)
 {
-	const struct itrace itrace = { .samples = { .calls = 4, .branches = 4 } };
-	struct bench *bench = bench_new(FIELD_IP, itrace);
+	struct bench *bench = bench_new(FIELD_IP, (struct itrace){ .samples = { .calls = 4 } });
 
-	assert_int_equal(bench->printer.record_ns, 0);
-	bench->config.timeless = true;
-	printer_init(&bench->printer, &bench->config, &bench->queue, &bench->where);
-	assert_int_equal(bench->printer.record_ns, UINT64_MAX);
+	assert_int_equal(bench->printer.sample_ns, UINT64_MAX);
+	begin(bench);
+	assert_int_equal(bench->printer.sample_ns, UINT64_MAX);
 	bench_free(bench);
 }
 
@@ -295,9 +293,8 @@ int main(void)
 		cmocka_unit_test(branches_have_the_files_of_both_sides),
 		cmocka_unit_test(a_gap_makes_an_end_of_both),
 		cmocka_unit_test(what_led_to_samples_lies_among_the_lines),
-		cmocka_unit_test(the_trace_of_a_thread_goes_with_its_own_samples),
 		cmocka_unit_test(it_does_not_grow_without_end),
-		cmocka_unit_test(without_times_nothing_is_told_of_samples),
+		cmocka_unit_test(without_samples_none_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
