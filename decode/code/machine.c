@@ -350,6 +350,21 @@ static void note_no_kernel(struct machine *machine)
 	(void)pthread_mutex_unlock(&machine->lock);
 }
 
+/* Limit a view to where its symbols hold, too: who has it prepares their names with the code. */
+static void limit_to_symbols(const struct machine *machine, uint64_t address, uint64_t time_ns,
+			     struct code_view *view)
+{
+	const struct history_view symbol =
+		history_find(&machine->ksymbols.history, address, time_ns);
+
+	if (symbol.end && view->left > symbol.end - address)
+		view->left = symbol.end - address;
+	if (view->from < symbol.from)
+		view->from = symbol.from;
+	if (view->to > symbol.to)
+		view->to = symbol.to;
+}
+
 int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_t time_ns,
 		 struct code_view *ret)
 {
@@ -357,8 +372,11 @@ int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_
 	int r = is_kernel(machine, address) ? kernel_code(machine, address, time, ret)
 					    : user_code(machine, pid, address, time, ret);
 
-	if (r && is_kernel(machine, address))
-		note_no_kernel(machine);
+	if (is_kernel(machine, address)) {
+		limit_to_symbols(machine, address, time, ret);
+		if (r)
+			note_no_kernel(machine);
+	}
 	if (machine->is_timeless) {
 		ret->from = 0;
 		ret->to = UINT64_MAX;

@@ -17,8 +17,9 @@ struct machine;
 struct code_view {
 	const uint8_t *data;
 	size_t left;       /* readable from data; > 0 */
-	uint64_t from, to; /* ns of perf's clock: the bytes hold in [from, to); 0 and UINT64_MAX
-			    * when they never change in this recording */
+	uint64_t from, to; /* ns of perf's clock: the bytes, and the symbol that the address is in,
+			    * hold in [from, to); 0 and UINT64_MAX when they never change in this
+			    * recording */
 };
 
 /** What an address is called. */

@@ -42,11 +42,12 @@ def record(kind, body, trailer):
 
 
 def packets(tsc):
-    """Comes into the program; its returns and what is behind them have a TIP each."""
+    """Comes into the program; its returns and what is behind them have a TIP each. Time goes on once."""
     ip = [struct.pack("<Q", address) for address in (MAIN, MAIN + 9, MAIN)]
-    once = b"\xcd" + ip[1] + b"\xcd" + ip[2]  # both functions return: to the caller, and there it begins again
-    return (b"\x02\x82" * 8 + b"\x19" + struct.pack("<Q", tsc)[:7] + b"\x99\x01" + b"\x02\x23" + b"\xd1" + ip[0]
-            + 3 * once + b"\xcd" + ip[1] + b"\x01")
+    once = b"\xcd" + ip[1], b"\xcd" + ip[2]  # both functions return: to the caller, and there it begins again
+    times = [b"\x19" + struct.pack("<Q", ticks)[:7] for ticks in (tsc, tsc + 100000)]
+    return (b"\x02\x82" * 8 + times[0] + b"\x99\x01" + b"\x02\x23" + b"\xd1" + ip[0] + times[1].join(once)
+            + 2 * b"".join(once) + b"\xcd" + ip[1] + b"\x01")
 
 
 def make(where):
@@ -69,10 +70,13 @@ def make(where):
     return where
 
 
-def insns(program, recording, args=()):
-    run = subprocess.run([program, "script", "-i", recording, "--itrace=i1ie", "-F", "ip,sym,symoff,dso,insn", *args],
-                         capture_output=True, text=True, check=True, timeout=60)
-    return [line.split() for line in run.stdout.splitlines()]
+def output(program, recording, args):
+    run = subprocess.run([program, "script", "-i", recording, *args], capture_output=True, text=True, check=True, timeout=60)
+    return run.stdout.splitlines()
+
+
+def insns(program, recording, args=("-F", "ip,sym,symoff,dso,insn")):
+    return [line.split() for line in output(program, recording, ["--itrace=i1ie", *args])]
 
 
 def test_the_code_of_programs_is_followed(recording):
@@ -102,6 +106,25 @@ def test_a_program_that_was_unloaded_is_no_code(recording):
         run = subprocess.run([PTVM, "script", "-i", recording / name, "--itrace=i1i", "-F", "ip"], capture_output=True,
                              text=True, check=False, timeout=60)
         assert (f"{SECOND:x}" in run.stdout) == followed, f"{name}: {run.stdout}"
+
+
+def test_a_name_is_that_of_the_time(recording):
+    """In all lines, while the code stays as it is: the name goes, and there is another one."""
+    file = PerfFile(recording / "data")
+    times = [line[0].rstrip(":") for line in insns(PTVM, recording, ["-F", "time", "--ns"])]
+    first, last = (int(time.replace(".", "")) for time in (times[0], times[-1]))
+    trailer = struct.pack("<IIQIIQ", 0, 0, (first + last) // 2, 0, 0, 0)
+    for name, flags in ((b"bpf_prog_second", 1), (b"another", 0)):
+        file.records.append(record(KSYMBOL, struct.pack("<QIHH", SECOND, len(SECOND_CODE), 1, flags) + name + b"\0", trailer))
+    file.write(recording / "renamed")
+    before, after, now = "bpf_prog_second", "another", None
+    for args in (["--itrace=i1i"], ["--itrace=b"], ["--itrace=i1ig"], ["--itrace=cr"], ["--call-trace"]):
+        lines = output(PTVM, recording / "renamed", [*args, "-F", "+time", "--ns"])
+        names = {times[0]: set(), times[-1]: set()}
+        for line in lines:
+            now = next((time for time in names if f" {time}: " in line), None) or now
+            names[now] |= {name for name in (before, after) if name in line}
+        assert list(names.values()) == [{before}, {after}], (args, names, lines)
 
 
 def main():
