@@ -37,7 +37,7 @@ static void take_tip(struct flow_run *run, const struct pt_packet *packet)
 		return;
 	}
 	if (flow->state != FLOW_RUNNING) {
-		flow_begin_at(run, ip);
+		flow_begin_at(run, ip, 0);
 		say_ip(run, ip, false);
 		return;
 	}
@@ -143,7 +143,7 @@ void flow_take_pge(struct flow_run *run, const struct pt_packet *packet)
 		stop(flow, FLOW_LOST);
 		return;
 	}
-	flow_begin_at(run, ip);
+	flow_begin_at(run, ip, 0);
 	say_ip(run, ip, false);
 }
 
@@ -213,7 +213,7 @@ static void take_fup(struct flow_run *run, const struct pt_packet *packet)
 		return;
 	}
 	if (flow->state == FLOW_LOST || flow_walk_to(run, ip))
-		flow_begin_at(run, ip);
+		flow_begin_at(run, ip, 0);
 	flow->addresses++;
 	/* the one that an overflow has may be missing (SKD010) */
 	if (!after_overflow || is_fup_announced(&flow->announced))
@@ -246,7 +246,7 @@ static void settle_psb(struct flow_run *run, const struct pt_psb_state *state)
 	if (flow->quick > 1)
 		flow->state = FLOW_RUNNING;
 	if (state->have_ip && flow->state != FLOW_RUNNING)
-		flow_begin_at(run, state->ip);
+		flow_begin_at(run, state->ip, FLOW_STATED);
 	flow_commit_context(run);
 	if (!state->have_ip)
 		flow->state = FLOW_DISABLED;

@@ -105,12 +105,13 @@ static void lose_way(struct flow_run *run, enum gap_kind kind)
 	flow_way_back_find(run, tnt, count);
 }
 
-void flow_begin_at(struct flow_run *run, uint64_t ip)
+void flow_begin_at(struct flow_run *run, uint64_t ip, uint8_t flags)
 {
 	struct pt_flow *flow = run->flow;
 
 	flow_commit_context(run);
-	flow_say(run, FLOW_BEGIN, ip);
+	if (!flow->gaps_only)
+		flow_add(run, FLOW_BEGIN, ip)->flags = flags;
 	log_mismatch(flow, MISMATCH_FOUND, 0);
 	flow->state = FLOW_RUNNING;
 	flow->ip = ip;
@@ -528,13 +529,13 @@ void flow_take_branch(struct flow_run *run, uint64_t ip)
 
 	flow->idle_blocks = 0;
 	if (flow_int3_find(run, ip) || !reach_branch(run, ip)) {
-		flow_begin_at(run, ip);
+		flow_begin_at(run, ip, 0);
 		return;
 	}
 	block = flow->block;
 	if (block->end == BLOCK_CONDITIONAL || block->end == BLOCK_UD) {
 		flow_gap(run, GAP_MISMATCH, flow->ip);
-		flow_begin_at(run, ip);
+		flow_begin_at(run, ip, 0);
 		return;
 	}
 	emit_block(run, block, block->count, true);

@@ -98,8 +98,8 @@ void flow_commit_context(struct flow_run *run);
 /** Report a gap about `ip` (0 unknown) and lose sync. */
 void flow_gap(struct flow_run *run, enum gap_kind kind, uint64_t ip);
 
-/** Tracing is (again) at `ip`. */
-void flow_begin_at(struct flow_run *run, uint64_t ip);
+/** Tracing is (again) at `ip`; `flags` of FLOW_BEGIN. */
+void flow_begin_at(struct flow_run *run, uint64_t ip, uint8_t flags);
 
 /** The address space of the code at `ip` now; NULL when memory is out. */
 struct code_space *flow_space(struct pt_flow *flow, uint64_t ip);

@@ -132,7 +132,7 @@ void flow_way_back_take(struct flow_run *run, const struct pt_packet *packet)
 	if (!way.ip || way.position != pt_cursor_position(&flow->cursor))
 		return;
 	flow->way_back.ip = 0;
-	flow_begin_at(run, way.ip);
+	flow_begin_at(run, way.ip, 0);
 	go_back(flow, &way, packet->payload);
 	flow->ways_found++;
 }

@@ -25,7 +25,8 @@ enum flow_kind {
 		  * to code that is left out, and where that leads is what the next one tells */
 	FLOW_ASYNC, /* `value`: an interrupt, exception or VM exit went there from where the flow
 		       was */
-	FLOW_BEGIN, /* `value`: tracing begins there (or is in sync again) */
+	FLOW_BEGIN, /* `value`: tracing begins there, or is in sync again; FLOW_STATED: by what a
+		     * PSB+ states, while nothing begins */
 	FLOW_END,   /* tracing ends with the former block's last branch; `value`: its target, 0
 		       unknown */
 	FLOW_END_ASYNC, /* tracing ends where we were, not by a branch; `value`: where it would go
@@ -46,7 +47,7 @@ enum flow_kind {
 		      one */
 };
 
-enum { FLOW_TAKEN = 1 };
+enum { FLOW_TAKEN = 1, FLOW_STATED = 2 };
 
 struct flow_item {
 	uint8_t kind; /* enum flow_kind */

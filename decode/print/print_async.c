@@ -76,15 +76,16 @@ void print_async_branch(struct printer *printer, uint64_t ip)
 	print_arrive(printer, ip);
 }
 
-void print_async_begin(struct printer *printer, uint64_t ip)
+void print_async_begin(struct printer *printer, const struct flow_item *item)
 {
 	print_waiting_settle(printer);
 	print_branch_settle(printer);
 	prefix_switch(printer); /* tracing begins once the kernel has switched to the thread */
 	printer->is_off = false;
 	printer->branch_context = printer->context;
-	print_branch(printer, 0, SAMPLE_BRANCH | SAMPLE_TRACE_BEGIN, ip);
-	print_arrive(printer, ip);
+	if (!(item->flags & FLOW_STATED))
+		print_branch(printer, 0, SAMPLE_BRANCH | SAMPLE_TRACE_BEGIN, item->value);
+	print_arrive(printer, item->value);
 }
 
 static void turn_off(struct printer *printer)

@@ -11,8 +11,8 @@ void print_async_insn(struct printer *printer, const struct flow_item *item);
 /** FLOW_ASYNC: an interrupt, a VM exit or the abort of a transaction leads to `ip`. */
 void print_async_branch(struct printer *printer, uint64_t ip);
 
-/** FLOW_BEGIN: tracing begins at `ip`. */
-void print_async_begin(struct printer *printer, uint64_t ip);
+/** FLOW_BEGIN: tracing begins. */
+void print_async_begin(struct printer *printer, const struct flow_item *item);
 
 /** FLOW_END: tracing ends with the last instruction that ran, which leads to `ip`, 0 unknown. */
 void print_async_end_by_insn(struct printer *printer, uint64_t ip);

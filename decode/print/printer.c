@@ -384,7 +384,7 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 	case FLOW_BLOCK: take_block(printer, item, end); break;
 	case FLOW_TO: take_to(printer, item->value); break;
 	case FLOW_ASYNC: print_async_branch(printer, item->value); break;
-	case FLOW_BEGIN: print_async_begin(printer, item->value); break;
+	case FLOW_BEGIN: print_async_begin(printer, item); break;
 	case FLOW_END: print_async_end_by_insn(printer, item->value); break;
 	case FLOW_END_ASYNC: print_async_end(printer, item->value); break;
 	case FLOW_ABORT: printer->is_aborting = true; break;

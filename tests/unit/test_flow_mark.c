@@ -76,7 +76,7 @@ static void what_came_since_is_taken_back(void **state)
 	flow_fixture_expect(&f->flow, "BLOCK(ffffffff81000000:1+) CONTEXT(0)");
 	step(f);
 	f->flow.flow.next_context.nr = true;
-	flow_begin_at(&f->flow.run, base + 2);
+	flow_begin_at(&f->flow.run, base + 2, 0);
 	flow_gap(&f->flow.run, GAP_MISMATCH, base);
 	flow_mark_return(&f->flow.run, &f->mark, &f->none);
 	flow_fixture_expect(&f->flow, "BLOCK(ffffffff81000000:1+) CONTEXT(0)");
@@ -166,7 +166,7 @@ static void what_came_since_is_not_in_the_log(void **state)
 	f->flow.flow.where.log = &log;
 	flow_gap(&f->flow.run, GAP_MISMATCH, base);
 	flow_mark_set(&f->flow.run, &f->mark);
-	flow_begin_at(&f->flow.run, base);
+	flow_begin_at(&f->flow.run, base, 0);
 	flow_gap(&f->flow.run, GAP_MISMATCH, base);
 	assert_int_equal(log.count, 3);
 	flow_mark_return(&f->flow.run, &f->mark, &f->none);

@@ -467,7 +467,7 @@ static void that_it_was_lost_and_found_is_logged(void **state)
 	f->flow.agreed = 11;
 	f->flow.clock.now = 4711;
 	flow_gap(&f->run, GAP_MISMATCH, BASE);
-	flow_begin_at(&f->run, LEAF);
+	flow_begin_at(&f->run, LEAF, 0);
 	assert_int_equal(log.count, 2);
 	assert_int_equal(log.items[0].kind, MISMATCH_LOST);
 	assert_int_equal(log.items[0].time, 4711);
@@ -512,9 +512,9 @@ static void tracing_begins_with_the_context_that_holds(void **state)
 	f->flow.announced.at_fup = f->flow.announced.overflowed = true;
 	f->flow.next_context.bits = 32;
 	f->flow.block = flow_fixture_block(f, BASE);
-	flow_begin_at(&f->run, LEAF);
+	flow_begin_at(&f->run, LEAF, 0);
 	assert_null(f->flow.block);
-	flow_begin_at(&f->run, BASE);
+	flow_begin_at(&f->run, BASE, 0);
 	flow_fixture_expect(f, "CONTEXT(0) BEGIN(1020) BEGIN(1000)");
 	assert_int_equal(f->batch.contexts[0].bits, 32);
 	assert_int_equal(f->flow.addresses, 2);

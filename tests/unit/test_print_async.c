@@ -53,13 +53,20 @@ static void expect(struct print_bench *bench, const char *expected)
 	print_bench_free(bench);
 }
 
+static void begin_at(struct printer *printer, uint64_t ip, uint8_t flags)
+{
+	const struct flow_item item = { .kind = FLOW_BEGIN, .flags = flags, .value = ip };
+
+	print_async_begin(printer, &item);
+}
+
 static void tracing_begins_and_ends(void **state)
 {
 	struct print_bench *bench = bench_at(FIELD_FLAGS | FIELD_IP | FIELD_ADDR, "b");
 	struct printer *printer = &bench->printer;
 
 	printer->is_off = true;
-	print_async_begin(printer, 0x1000);
+	begin_at(printer, 0x1000, 0);
 	assert_false(printer->is_off);
 	print_async_branch(printer, 0x2000);
 	assert_int_equal(printer->ip, 0x2000);
@@ -73,12 +80,23 @@ static void tracing_begins_and_ends(void **state)
 		      "  tr end  async                      2000 =>                0\n");
 }
 
+static void what_a_psb_states_is_no_branch(void **state)
+{
+	struct print_bench *bench = bench_at(FIELD_FLAGS | FIELD_IP | FIELD_ADDR, "b");
+
+	bench->printer.is_off = true;
+	begin_at(&bench->printer, 0x3000, FLOW_STATED);
+	assert_false(bench->printer.is_off);
+	assert_int_equal(bench->printer.ip, 0x3000);
+	expect(bench, "");
+}
+
 static void an_end_may_have_a_target(void **state)
 {
 	struct print_bench *bench = bench_at(FIELD_FLAGS | FIELD_IP | FIELD_ADDR, "b");
 
 	print_async_end(&bench->printer, 0x2000);
-	print_async_begin(&bench->printer, 0x3000);
+	begin_at(&bench->printer, 0x3000, 0);
 	print_async_end_by_insn(&bench->printer, 0x4000);
 	expect(bench, "  tr end  async                      1000 =>             2000\n"
 		      "  tr strt                               0 =>             3000\n"
@@ -96,7 +114,7 @@ static void what_waits_comes_first(void **state)
 	keep_waiting(printer, &block);
 	print_async_end(printer, 0);
 	keep_waiting(printer, &block);
-	print_async_begin(printer, 0x3000);
+	begin_at(printer, 0x3000, 0);
 	expect(bench, "  jcc                                1000 =>             1800\n"
 		      "  hw int                             1800 =>             2000\n"
 		      "  jcc                                1000 =>             1800\n"
@@ -167,7 +185,7 @@ static void tracing_begins_in_a_context_of_its_own(void **state)
 	struct print_bench *bench = bench_at(FIELD_FLAGS | FIELD_IP, "b");
 
 	come_from(&bench->printer, (struct pt_context){ .in_tx = true, .if_clear = true });
-	print_async_begin(&bench->printer, 0x2000);
+	begin_at(&bench->printer, 0x2000, 0);
 	expect(bench, "  tr strt                               0\n");
 }
 
@@ -192,7 +210,7 @@ static void a_branch_may_have_no_line(void **state)
 	struct print_bench *bench = bench_at(FIELD_IP, "i");
 
 	bench->printer.ipc.is_due = true;
-	print_async_begin(&bench->printer, 0x1000);
+	begin_at(&bench->printer, 0x1000, 0);
 	print_async_branch(&bench->printer, 0x2000);
 	assert_int_equal(bench->printer.ip, 0x2000);
 	assert_true(bench->printer.ipc.is_due); /* for a line to come */
@@ -251,7 +269,7 @@ static void tracing_begins_once_the_thread_has_the_cpu(void **state)
 	printer->where.switches = switches;
 	printer->where.switch_count = 1;
 	print_async_branch(printer, 0x2000);
-	print_async_begin(printer, 0x3000);
+	begin_at(printer, 0x3000, 0);
 	expect(bench, "   -1              1000\n"
 		      "    9                 0\n");
 }
@@ -260,6 +278,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tracing_begins_and_ends),
+		cmocka_unit_test(what_a_psb_states_is_no_branch),
 		cmocka_unit_test(an_end_may_have_a_target),
 		cmocka_unit_test(what_waits_comes_first),
 		cmocka_unit_test(tracing_may_end_with_what_waits),
