@@ -1,5 +1,6 @@
 /* Which files belong to which machine of a recording, and the order in which they are read. */
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,13 +70,24 @@ static const char *later_file(struct machine *machine, const char *recording, co
 	return recording ? machine_path(machine, recording, name) : NULL;
 }
 
+/* A directory that root keeps to itself, as perf makes it, looks as if nothing were in it. */
+static void note_denied(struct machine *machine, const char *directory)
+{
+	if (!access(directory, X_OK) || errno != EACCES)
+		return;
+	machine_note(machine, "%s: %s", directory, strerror(EACCES));
+	machine->no_kernel_noted = true;
+}
+
 static int load(struct machine *machine, const char *recording, const char *directory,
 		const struct kernel_files *asked, struct ptvm_error *error)
 {
 	struct kernel_files files = { 0 };
 
-	if (directory)
+	if (directory) {
 		files = machine_kernel_files(machine, directory);
+		note_denied(machine, directory);
+	}
 	if (!files.kallsyms && !files.kcore && !asked->kallsyms && !asked->vmlinux)
 		files = machine_cached_kernel(machine);
 	files.later_kcore = later_file(machine, recording, "kcore");

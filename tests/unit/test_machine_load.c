@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -214,6 +215,27 @@ static void a_kernel_that_cannot_be_read_is_noted_once(void **state)
 	assert_null(machines_note(&bench->machines, 1));
 }
 
+static void a_directory_that_we_may_not_enter_is_noted_once(void **state)
+{
+	struct bench *bench = *state;
+	const bool is_root = !getuid();
+	struct code_view view;
+	char path[120];
+
+	add_kernel(bench, "run/kcore_dir", "r");
+	(void)snprintf(path, sizeof(path), "%s/kcore_dir", bench->directory);
+	assert_int_equal(chmod(path, 0), 0);
+	if (is_root && (chmod(bench->tree.path, 0755) || setresuid(65534, 65534, 0)))
+		skip();
+	assert_int_equal(load(bench), 0);
+	if (is_root)
+		assert_int_equal(setresuid(0, 0, 0), 0);
+	assert_int_equal(chmod(path, 0700), 0);
+	assert_int_equal(machine_code(bench->machines.host, -1, TEXT, 0, &view), -PTVM_NO_CODE);
+	assert_non_null(strstr(machines_note(&bench->machines, 0), "/kcore_dir: Permission"));
+	assert_null(machines_note(&bench->machines, 1));
+}
+
 static void a_named_kallsyms_without_kcore_has_no_code(void **state)
 {
 	struct bench *bench = *state;
@@ -384,6 +406,7 @@ int main(void)
 		WITH_FIXTURE(what_guests_show_below_a_mount_is_theirs),
 		WITH_FIXTURE(a_named_kallsyms_brings_what_is_beside_it),
 		WITH_FIXTURE(a_kernel_that_cannot_be_read_is_noted_once),
+		WITH_FIXTURE(a_directory_that_we_may_not_enter_is_noted_once),
 		WITH_FIXTURE(a_named_kallsyms_without_kcore_has_no_code),
 		WITH_FIXTURE(a_name_without_a_directory_is_in_this_one),
 		WITH_FIXTURE(a_named_kcore_goes_before_all),
