@@ -189,7 +189,7 @@ static void behind_what_is_no_packet_the_next_psb_counts(void **state)
 	put_ip(state, PT_FUP, MIDST);
 	pt_put_value(&f->trace, PT_PSBEND, 0);
 	put_ip(state, PT_TIP, OTHER);
-	expect(state, "TIME(0) GAP(0) AT(0) BEGIN(1003) EVENT(1003) VALUE(b) BLOCK(1003:6+) "
+	expect(state, "TIME(0) GAP(0) AT(1000) BEGIN(1003) EVENT(1003) VALUE(b) BLOCK(1003:6+) "
 		      "TO(1010)");
 }
 
