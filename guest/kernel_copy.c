@@ -65,6 +65,7 @@ static int keep_first(struct kernel_copy *kernel, struct ptvm_error *error)
 	(void)snprintf(kernel->build_id, sizeof(kernel->build_id), "%s",
 		       copy->facts.build_id.value);
 	(void)snprintf(kernel->boot_id, sizeof(kernel->boot_id), "%s", copy->facts.boot_id.value);
+	kernel->kernel_start = copy->kernel_start;
 	kernel->code_bytes = copy->code.total;
 	kernel->kallsyms_bytes = copy->kallsyms_bytes;
 	return output_directory_keep(&kernel->directory, error);
@@ -81,13 +82,22 @@ static int note_changes(const struct kernel_copy *kernel)
 	return json_object_set_new(kernel->json, "pages_at_end", json) ? -PTVM_NO_MEMORY : 0;
 }
 
+/* Whether the second copy is of another boot. A boot has no id until somebody in the guest asks for
+ * it, but most kernels are elsewhere each time. */
+static bool is_other_boot(const struct kernel_copy *kernel)
+{
+	const char *now = kernel->copy.facts.boot_id.value;
+
+	return kernel->copy.kernel_start != kernel->kernel_start ||
+	       (*kernel->boot_id && *now && strcmp(kernel->boot_id, now) != 0);
+}
+
 static int keep_changes(struct kernel_copy *kernel, struct ptvm_error *error)
 {
 	struct kcore_changes *changes = &kernel->changes;
-	const char *boot_id = kernel->copy.facts.boot_id.value;
 	int r;
 
-	if (kernel->boot_id[0] && boot_id[0] && strcmp(kernel->boot_id, boot_id) != 0)
+	if (is_other_boot(kernel))
 		return ptvm_fail(error, PTVM_INCONSISTENT,
 				 "it was booted again meanwhile, and what ran since is unknown");
 	r = kcore_changes_write(kernel->path, kernel->directory.work, kernel->changes_path, changes,

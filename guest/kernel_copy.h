@@ -24,7 +24,7 @@ struct kernel_copy {
 	char release[128];   /* of the kernel; "" unknown */
 	char build_id[128];  /* in hexadecimal; "" unknown */
 	char boot_id[128];   /* "" unknown */
-	uint64_t code_bytes, kallsyms_bytes;
+	uint64_t kernel_start, code_bytes, kallsyms_bytes;
 	struct guest_modules modules;
 	json_t *json; /* what guest.json says of a guest; for recording_json_kernel() */
 	/* And once it was copied again: */

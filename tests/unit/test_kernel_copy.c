@@ -239,6 +239,23 @@ static void assert_segment(const struct elf_file *elf, size_t i, uint64_t addres
 	assert_int_equal(elf->segments.items[i].size, size);
 }
 
+/* A boot that nobody asked for its id has none. */
+static void what_was_booted_again_is_told_by_where_it_is(void **state)
+{
+	struct bench *bench = *state;
+	struct ptvm_error error = { 0 };
+
+	copy_first(bench, VM);
+	fake_tree_file(&bench->tree,
+		       "ffffffff96001000 T _stext\nffffffff96001000 T _text\n"
+		       "ffffffff96180123 T _etext\nffffffffc0533010 t virtio_probe\t[virtio]\n"
+		       "ffffffff961a0000 B _end\n",
+		       "proc/kallsyms");
+	assert_int_equal(kernel_copy_again(&bench->kernel, bench->channel, NULL), 0);
+	assert_int_equal(go_on(bench, &error), -PTVM_INCONSISTENT);
+	assert_non_null(strstr(error.message, "booted again"));
+}
+
 static void pages_that_changed_are_kept(void **state)
 {
 	struct bench *bench = *state;
@@ -282,10 +299,15 @@ static void pages_that_changed_are_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_guest_has_what_perf_looks_for), TEST(files_and_sections_of_modules_are_told),
-		TEST(the_host_is_copied_alike),        TEST(a_failure_leaves_nothing),
-		TEST(what_is_not_complete_is_removed), TEST(code_that_stays_leaves_no_second_copy),
-		TEST(what_was_booted_again_is_told),   TEST(pages_that_changed_are_kept),
+		TEST(a_guest_has_what_perf_looks_for),
+		TEST(files_and_sections_of_modules_are_told),
+		TEST(the_host_is_copied_alike),
+		TEST(a_failure_leaves_nothing),
+		TEST(what_is_not_complete_is_removed),
+		TEST(code_that_stays_leaves_no_second_copy),
+		TEST(what_was_booted_again_is_told),
+		TEST(what_was_booted_again_is_told_by_where_it_is),
+		TEST(pages_that_changed_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
