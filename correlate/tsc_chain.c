@@ -19,26 +19,13 @@ bool tsc_chain_expect(const struct tsc_chain *chain, const struct tsc_event *eve
 	return true;
 }
 
-static void anchor(struct tsc_chain *chain, const struct tsc_event *event, uint64_t tsc,
-		   bool of_guest)
+void tsc_chain_anchor(struct tsc_chain *chain, const struct tsc_event *event, uint64_t tsc)
 {
 	if (!event->have_tma)
 		return;
-	*chain = (struct tsc_chain){ .known = true,
-				     .of_guest = of_guest,
-				     .vmcs = event->vmcs,
-				     .tsc = tsc - event->fast,
-				     .count = event->count };
-}
-
-void tsc_chain_to_host(struct tsc_chain *chain, const struct tsc_event *event, uint64_t tsc)
-{
-	anchor(chain, event, tsc, false);
-}
-
-void tsc_chain_to_guest(struct tsc_chain *chain, const struct tsc_event *event)
-{
-	anchor(chain, event, event->value, true);
+	*chain = (struct tsc_chain){
+		.known = true, .vmcs = event->vmcs, .tsc = tsc - event->fast, .count = event->count
+	};
 }
 
 uint64_t tsc_near(uint64_t tsc, uint64_t near)
@@ -52,7 +39,7 @@ uint64_t tsc_chain_about(const struct tsc_chain *chain, const struct tsc_event *
 	const struct aux_span *span;
 	uint64_t tsc;
 
-	if (!chain->of_guest && tsc_chain_expect(chain, event, config, &tsc))
+	if (tsc_chain_expect(chain, event, config, &tsc))
 		return tsc;
 	span = pt_span_at(queue, event->position);
 	return span ? span->reference : 0;

@@ -1,5 +1,5 @@
-/* From one TSC packet whose time is known to the next: what a TSC must be, by the crystal's count.
- */
+/* From one TSC packet of the host, or of a guest, to the next: what its TSC must be, by the
+ * crystal's count. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,10 +10,9 @@
 /** Zero-initialise before use. */
 struct tsc_chain {
 	bool known;
-	bool of_guest; /* `tsc` is the time of the guest `vmcs`, otherwise the host's */
 	bool lost;     /* crystal ticks may have been lost since the anchor */
-	uint64_t vmcs;
-	uint64_t tsc;  /* at an edge of the crystal */
+	uint64_t vmcs; /* at the anchor */
+	uint64_t tsc;  /* there, at an edge of the crystal */
 	int64_t count; /* of the crystal there */
 };
 
@@ -24,15 +23,12 @@ void tsc_chain_step(struct tsc_chain *chain, const struct tsc_event *event);
 bool tsc_chain_expect(const struct tsc_chain *chain, const struct tsc_event *event,
 		      const struct pt_config *config, uint64_t *ret);
 
-/** Anchor the chain at an event that shows the host's time, if it has a TMA. */
-void tsc_chain_to_host(struct tsc_chain *chain, const struct tsc_event *event, uint64_t tsc);
-
-/** Anchor the chain at an event that shows its guest's time, if it has a TMA. */
-void tsc_chain_to_guest(struct tsc_chain *chain, const struct tsc_event *event);
+/** Anchor the chain at an event where its TSC is `tsc`, if it has a TMA. */
+void tsc_chain_anchor(struct tsc_chain *chain, const struct tsc_event *event, uint64_t tsc);
 
 /** The 64-bit number nearest to `near` whose low 56 bits are those of `tsc`; 0 is no time. */
 uint64_t tsc_near(uint64_t tsc, uint64_t near);
 
-/** A time near an event of the host's: as expected, or when the recorder read the buffer. */
+/** The host's time near an event: as its chain expects, or when the recorder read the buffer. */
 uint64_t tsc_chain_about(const struct tsc_chain *chain, const struct tsc_event *event,
 			 const struct aux_queue *queue, const struct pt_config *config);

@@ -38,7 +38,7 @@ static bool is_guest(const struct tsc_patches *patches, const struct tsc_event *
 static void anchor(struct tsc_patches *patches, const struct tsc_event *event, uint64_t host)
 {
 	if (event->kind == TSC_PACKET)
-		tsc_chain_to_host(&patches->chain, event, host);
+		tsc_chain_anchor(&patches->chain, event, host);
 }
 
 /* Guests whose time is the host's are left alone: rounding would change them. */

@@ -18,8 +18,9 @@ struct collector {
 	size_t number;
 	const struct pt_config *config;
 	int64_t tolerance;
-	struct tsc_chain chain;
-	bool have_host; /* time stamps of the host; `host` is the last */
+	struct tsc_chain chain; /* of the host's TSC */
+	struct tsc_chain guest; /* of a guest's that this does not date, or not surely */
+	bool have_host;         /* time stamps of the host; `host` is the last */
 	uint64_t host;
 };
 
@@ -151,7 +152,7 @@ static bool is_guest(const struct collector *collector, const struct tsc_event *
 
 	if (event->mode_told)
 		return event->guest;
-	if (chain->of_guest || !tsc_chain_expect(chain, event, collector->config, &host))
+	if (!tsc_chain_expect(chain, event, collector->config, &host))
 		return event->guest || is_before_host(collector, event->value);
 	if (near(collector, event->value, host))
 		return false;
@@ -164,44 +165,57 @@ static bool is_guest(const struct collector *collector, const struct tsc_event *
 		    host + tsc_run_offset(&seen->runs.items[seen->runs.count - 1]));
 }
 
-/* Observe the guest of the chain, whose TSC the host's now shows in the host's time. The pair is as
- * of then: by now another thread may have the CPU. */
-static int observe_chain(const struct collector *collector, uint64_t host, uint64_t expected,
-			 enum tsc_quality quality)
+/* Observe the guest whose TSC is followed, now that the host's is told. The pair is as of the
+ * guest's time stamp: by now another thread may have the CPU. */
+static int observe_guest(const struct collector *collector, const struct tsc_event *event,
+			 uint64_t host)
+{
+	const struct tsc_chain *guest = &collector->guest;
+	struct tsc_pair pair = { .guest = guest->tsc & PT_TSC_MASK };
+	uint64_t expected;
+
+	if (!tsc_chain_expect(guest, event, collector->config, &expected))
+		return 0;
+	pair.host = host - (expected - guest->tsc);
+	/* outside of a PSB+ the CPU may have slept, when the crystal stands still */
+	return observe_of(collector, guest->vmcs, &pair,
+			  guest->lost || !event->in_psb ? TSC_DOUBTFUL : TSC_GOOD);
+}
+
+/* What the host's TSC says of the observations that wait for it. */
+static enum tsc_quality judge_waiting(const struct collector *collector,
+				      const struct tsc_event *event, uint64_t host)
 {
 	const struct tsc_chain *chain = &collector->chain;
-	struct tsc_pair pair = { .host = host - (expected - chain->tsc),
-				 .guest = chain->tsc & PT_TSC_MASK };
+	uint64_t expected;
 
-	return observe_of(collector, chain->vmcs, &pair, quality);
+	return !chain->lost && tsc_chain_expect(chain, event, collector->config, &expected) &&
+			       near(collector, host, expected)
+		       ? TSC_CONFIRMED
+		       : TSC_DOUBTFUL;
 }
 
 static int take_host(struct collector *collector, const struct tsc_event *event)
 {
 	struct vmcs_table *table = collector->table;
 	struct tsc_chain *chain = &collector->chain;
-	enum tsc_quality quality = chain->lost ? TSC_DOUBTFUL : TSC_GOOD;
-	uint64_t expected, host;
-	int r = 0;
+	uint64_t host = tsc_near(
+		event->value, tsc_chain_about(chain, event, collector->queue, collector->config));
+	int r;
 
-	host = tsc_near(event->value,
-			tsc_chain_about(chain, event, collector->queue, collector->config));
-	if (!tsc_chain_expect(chain, event, collector->config, &expected)) {
-		r = flush_waiting(collector, quality);
-	} else if (chain->of_guest) {
-		r = observe_chain(collector, host, expected, quality);
-	} else if (near(collector, host, expected)) {
-		r = flush_waiting(collector, chain->lost ? TSC_DOUBTFUL : TSC_CONFIRMED);
-	} else {
-		r = flush_waiting(collector, TSC_DOUBTFUL);
-	}
-	if (event->have_tma && !table->phase.valid)
-		table->phase =
-			(struct tsc_phase){ true, host - event->fast, (uint16_t)event->count };
-	tsc_chain_to_host(chain, event, host);
 	collector->have_host = true;
 	collector->host = event->value;
-	return r == -PTVM_END ? 0 : r;
+	if (!event->have_tma)
+		return 0;
+	r = observe_guest(collector, event, host);
+	if (!r || r == -PTVM_END)
+		r = flush_waiting(collector, judge_waiting(collector, event, host));
+	if (!table->phase.valid)
+		table->phase =
+			(struct tsc_phase){ true, host - event->fast, (uint16_t)event->count };
+	tsc_chain_anchor(chain, event, host);
+	collector->guest = (struct tsc_chain){ 0 };
+	return r;
 }
 
 /* Note a guest's TSC packet; NULL in `ret` where nothing is to be learned from it. */
@@ -238,13 +252,15 @@ static int take_guest(struct collector *collector, const struct tsc_event *event
 
 	if (r || !seen || !event->have_tma)
 		return r;
-	if (!tsc_chain_expect(chain, event, collector->config, &pair.host) || chain->of_guest) {
-		tsc_chain_to_guest(chain, event);
+	if (!tsc_chain_expect(chain, event, collector->config, &pair.host)) {
+		tsc_chain_anchor(&collector->guest, event, event->value);
 		return 0;
 	}
-	chain->lost |= !event->in_psb; /* the guest may have slept, when the crystal stands still */
-	if (chain->lost)
+	chain->lost |= !event->in_psb; /* it may have slept, as the host */
+	if (chain->lost) {
+		tsc_chain_anchor(&collector->guest, event, event->value);
 		return observe(collector, seen, &pair, TSC_DOUBTFUL);
+	}
 	if (table->waiting_count == TSC_WAITING_MAX)
 		r = flush_waiting(collector, TSC_GOOD);
 	table->waiting[table->waiting_count++] = (struct tsc_waiting){ pair, event->vmcs };
@@ -256,27 +272,33 @@ static int take_guest(struct collector *collector, const struct tsc_event *event
 static int take_break(struct collector *collector, const struct tsc_event *event)
 {
 	const struct pt_config *config = collector->config;
-	const struct tsc_chain *chain = &collector->chain;
+	const struct tsc_chain *guest = &collector->guest;
 	const struct aux_span *span =
 		pt_span_at(collector->queue, event->position ? event->position - 1 : 0);
 	struct vmcs_seen *seen;
 	uint64_t ticks;
 	int r = flush_waiting(collector, TSC_GOOD);
 
-	if (r || !chain->known || !chain->of_guest || !event->have_count || !span ||
+	if (r || collector->chain.known || !guest->known || !event->have_count || !span ||
 	    !span->stop_ns || !config->conv.valid)
 		return r;
-	r = get(collector->table, chain->vmcs, collector->number, SEEN_MAX, &seen);
+	r = get(collector->table, guest->vmcs, collector->number, SEEN_MAX, &seen);
 	if (r || seen->rough.valid)
 		return r == -PTVM_END ? 0 : r;
-	ticks = pt_ctc_to_tsc(config, event->count - chain->count);
+	ticks = pt_ctc_to_tsc(config, event->count - guest->count);
 	seen->rough =
 		(struct tsc_rough){ .valid = true,
 				    .host = time_conv_tsc(&config->conv, span->stop_ns) - ticks,
-				    .guest = chain->tsc & PT_TSC_MASK,
-				    .ctc = (uint16_t)chain->count,
+				    .guest = guest->tsc & PT_TSC_MASK,
+				    .ctc = (uint16_t)guest->count,
 				    .queue = collector->number };
 	return 0;
+}
+
+static void step(struct collector *collector, const struct tsc_event *event)
+{
+	tsc_chain_step(&collector->chain, event);
+	tsc_chain_step(&collector->guest, event);
 }
 
 static int take(struct collector *collector, const struct tsc_event *event)
@@ -285,13 +307,13 @@ static int take(struct collector *collector, const struct tsc_event *event)
 
 	switch (event->kind) {
 	case TSC_PACKET:
-		tsc_chain_step(&collector->chain, event);
+		step(collector, event);
 		collector->table->packets++;
 		return is_guest(collector, event) ? take_guest(collector, event)
 						  : take_host(collector, event);
 	case TSC_BREAK:
 		r = take_break(collector, event);
-		tsc_chain_step(&collector->chain, event);
+		step(collector, event);
 		return r;
 	default: return 0;
 	}

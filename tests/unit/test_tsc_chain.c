@@ -31,7 +31,7 @@ static struct tsc_chain chain_at_noon(void)
 	const struct tsc_event event = event_at(100, 7);
 	struct tsc_chain chain = { 0 };
 
-	tsc_chain_to_host(&chain, &event, noon);
+	tsc_chain_anchor(&chain, &event, noon);
 	return chain;
 }
 
@@ -88,25 +88,21 @@ static void without_a_tma_there_is_no_anchor(void **state)
 	struct tsc_chain chain = { 0 };
 
 	event.have_tma = false;
-	tsc_chain_to_host(&chain, &event, noon);
-	tsc_chain_to_guest(&chain, &event);
+	tsc_chain_anchor(&chain, &event, noon);
 	assert_false(chain.known);
 	chain = chain_at_noon();
-	tsc_chain_to_host(&chain, &event, 2 * noon);
-	tsc_chain_to_guest(&chain, &event);
-	assert_false(chain.of_guest);
+	tsc_chain_anchor(&chain, &event, 2 * noon);
 	assert_expects(&chain, &later, noon - 7 + 10 * TICK);
 }
 
-static void a_guests_anchor_is_its_own_time(void **state)
+static void a_new_anchor_takes_the_place_of_the_old(void **state)
 {
 	struct tsc_event event = event_at(100, 7), later = event_at(101, 0);
 	struct tsc_chain chain = chain_at_noon();
 
-	event.value = 555555;
-	tsc_chain_to_guest(&chain, &event);
-	assert_true(chain.of_guest);
-	assert_int_equal(chain.vmcs, VMCS);
+	event.vmcs = VMCS + 1;
+	tsc_chain_anchor(&chain, &event, 555555);
+	assert_int_equal(chain.vmcs, VMCS + 1);
 	assert_expects(&chain, &later, 555555 - 7 + TICK);
 }
 
@@ -122,7 +118,7 @@ static void a_loss_is_known_until_the_next_anchor(void **state)
 	tsc_chain_step(&chain, &next);
 	assert_true(chain.lost);
 	assert_expects(&chain, &next, noon - 7 + 20 * TICK);
-	tsc_chain_to_host(&chain, &next, noon);
+	tsc_chain_anchor(&chain, &next, noon);
 	assert_false(chain.lost);
 }
 
@@ -153,17 +149,16 @@ static void the_time_about_an_event_is_expected_or_read_by_the_recorder(void **s
 				    { .size = 100, .position = 100, .reference = noon + 2 } };
 	const struct aux_queue queue = { .spans = spans, .count = 2, .size = 200 };
 	const struct aux_queue empty = { 0 };
-	struct tsc_chain chain = chain_at_noon(), guest = { 0 };
+	struct tsc_chain chain = chain_at_noon(), none = { 0 };
 	struct tsc_event event = event_at(110, 7);
 	const struct pt_config *config = &bench_skylake_x;
 
 	event.position = 150;
-	tsc_chain_to_guest(&guest, &event);
 	assert_int_equal(tsc_chain_about(&chain, &event, &queue, config), noon + 10 * TICK);
-	assert_int_equal(tsc_chain_about(&guest, &event, &queue, config), noon + 2);
+	assert_int_equal(tsc_chain_about(&none, &event, &queue, config), noon + 2);
 	event.position = 99;
-	assert_int_equal(tsc_chain_about(&guest, &event, &queue, config), noon + 1);
-	assert_int_equal(tsc_chain_about(&guest, &event, &empty, config), 0);
+	assert_int_equal(tsc_chain_about(&none, &event, &queue, config), noon + 1);
+	assert_int_equal(tsc_chain_about(&none, &event, &empty, config), 0);
 }
 
 int main(void)
@@ -173,7 +168,7 @@ int main(void)
 		cmocka_unit_test(a_count_may_slip_back),
 		cmocka_unit_test(nothing_is_expected_of_nothing),
 		cmocka_unit_test(without_a_tma_there_is_no_anchor),
-		cmocka_unit_test(a_guests_anchor_is_its_own_time),
+		cmocka_unit_test(a_new_anchor_takes_the_place_of_the_old),
 		cmocka_unit_test(a_loss_is_known_until_the_next_anchor),
 		cmocka_unit_test(a_break_ends_the_chain),
 		cmocka_unit_test(a_stamp_is_extended_to_the_nearest_time),

@@ -231,6 +231,55 @@ static void an_overflow_before_the_host_shows_is_a_doubt(void **state)
 	assert_one_run(f, 1, TSC_DOUBTFUL);
 }
 
+/* Where the host's TSC lies between two edges of the crystal nobody knows. */
+static void a_host_without_tma_tells_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	put_guest(f, VMCS, offset);
+	f->count += STEP;
+	pt_put_psb_plus(&f->trace,
+			&(struct pt_psb_plus){ .no_tma = true, .vmcs = PT_NO_VMCS, .tsc = now(f) });
+	put_host(f, 0);
+	collect(f);
+	assert_one_run(f, 1, TSC_GOOD);
+}
+
+/* It may have slept for more ticks of the crystal than a TMA shows. */
+static void a_host_that_wakes_up_is_a_doubt(void **state)
+{
+	struct fixture *f = *state;
+
+	put_guest(f, VMCS, offset);
+	pt_put(&f->trace, &(struct pt_packet){ .kind = PT_PIP, .payload = 0x1000 });
+	put_anyones(f, 0);
+	collect(f);
+	assert_one_run(f, 1, TSC_DOUBTFUL);
+}
+
+/* What the host's TSC before a loss cannot tell, the one after it can. */
+static void after_a_loss_the_next_host_tells(void **state)
+{
+	struct fixture *f = *state;
+
+	put_host(f, 0);
+	pt_put_value(&f->trace, PT_OVF, 0);
+	f->count += CRYSTAL_TMA_RANGE;
+	put_guest(f, VMCS, offset);
+	put_guest(f, OTHER, offset + 1);
+	put_guest(f, VMCS, offset);
+	put_host(f, 0);
+	collect(f);
+	assert_int_equal(seen_of(&f->table, VMCS)->runs.count, 2);
+	assert_int_equal(run_of(f, 0)->count, 2);
+	assert_int_equal(run_of(f, 0)->quality, TSC_DOUBTFUL);
+	assert_int_equal(tsc_run_offset(run_of(f, 0)), offset + (uint64_t)CRYSTAL_TMA_RANGE * TICK);
+	assert_int_equal(run_of(f, 1)->count, 1);
+	assert_int_equal(run_of(f, 1)->quality, TSC_GOOD);
+	assert_int_equal(tsc_run_offset(run_of(f, 1)), offset);
+	assert_int_equal(seen_of(&f->table, OTHER)->runs.count, 1);
+}
+
 static void a_guest_alone_tells_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -466,10 +515,10 @@ static void without_a_pip_a_guests_tsc_is_known_by_its_offset(void **state)
 	put_host(f, 0);
 	put_guest(f, VMCS, offset);
 	put_host(f, 0);
-	put_anyones(f, offset);
+	put_anyones(f, offset); /* observed from the host before it, and from the one after it */
 	put_host(f, 0);
 	collect(f);
-	assert_one_run(f, 2, TSC_CONFIRMED);
+	assert_one_run(f, 3, TSC_CONFIRMED);
 }
 
 static void without_a_pip_any_other_tsc_is_the_one_of_whoever_ran(void **state)
@@ -849,6 +898,9 @@ int main(void)
 		TEST(two_ticks_behind_the_crystal_are_no_doubt),
 		TEST(two_ticks_ahead_of_the_crystal_are_no_doubt),
 		TEST(an_overflow_before_the_host_shows_is_a_doubt),
+		TEST(a_host_without_tma_tells_nothing),
+		TEST(a_host_that_wakes_up_is_a_doubt),
+		TEST(after_a_loss_the_next_host_tells),
 		TEST(a_guest_alone_tells_nothing),
 		TEST(a_break_ends_what_is_known_of_the_crystal),
 		TEST(one_that_agrees_with_none_is_an_outlier),
