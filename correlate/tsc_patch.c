@@ -88,7 +88,7 @@ static bool translate(struct tsc_patches *patches, const struct tsc_event *event
 	if (is_none(guest))
 		host = event->value;
 	if (!expected || patches->chain.lost)
-		anchor(patches, event, host);
+		anchor(patches, event, tsc_near(host, about));
 	*ret = (struct tsc_patch){ event->position, event->size, host & mask };
 	return ((host ^ event->value) & mask) != 0;
 }

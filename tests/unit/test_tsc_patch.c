@@ -138,6 +138,37 @@ static void a_guest_whose_time_is_the_hosts_is_left_alone(void **state)
 	assert_int_equal(translated(true, now + 500, 3), now + 500);
 }
 
+/* After 2^56 ticks, some months, packets have not all of the host's time, which a ratio scales. */
+static void a_host_that_is_up_for_long_is_followed_through_any_guest(void **state)
+{
+	const uint64_t now = ((uint64_t)3 << 56) + host, ratio = TSC_RATIO_ONE / 2 * 3;
+	const uint64_t then = now + pt_ctc_to_tsc(&bench_skylake_x, 8);
+	struct tsc_segment scaled = { .to = UINT64_MAX, .ratio = ratio, .host = now };
+	struct vmcs_offsets guest = { .vmcs = VMCS + 1 };
+	struct tsc_offsets offsets = { 0 };
+	struct bench_queue queue = { 0 };
+	struct pt_bytes trace = { 0 };
+	struct tsc_patches patches;
+	struct tsc_patch patch;
+
+	pt_put_psb_plus(&trace,
+			&(struct pt_psb_plus){ .nr = true, .vmcs = VMCS, .tsc = host, .ctc = CTC });
+	pt_put_psb_plus(&trace, &(struct pt_psb_plus){ .nr = true,
+						       .vmcs = VMCS + 1,
+						       .tsc = tsc_scale(then, ratio) & PT_TSC_MASK,
+						       .ctc = CTC + 8 });
+	set_offsets(&offsets, 0, 0);
+	assert_true(vec_push(&guest.segments, scaled) && vec_push(&offsets.guests, guest));
+	bench_queue_add(&queue, trace.data, trace.size, false);
+	queue.spans[0].reference = now + 1000000;
+	tsc_patches_init(&patches, &offsets, &queue.queue, &bench_skylake_x, (struct bytes){ 0 });
+	assert_int_equal(tsc_patches_next(&patches, &patch), 0);
+	assert_in_range(patch.value, (then & PT_TSC_MASK) - 1, (then & PT_TSC_MASK) + 1);
+	bench_queue_free(&queue);
+	tsc_offsets_free(&offsets);
+	pt_bytes_free(&trace);
+}
+
 static void a_guest_without_offset_is_left_and_counted(void **state)
 {
 	const struct tsc_offsets offsets = { 0 };
@@ -162,6 +193,7 @@ int main(void)
 		cmocka_unit_test(half_a_time_stamp_goes_by_the_offset_of_its_time),
 		cmocka_unit_test(where_no_psb_says_whose_time_it_is_the_crystal_does),
 		cmocka_unit_test(a_guest_whose_time_is_the_hosts_is_left_alone),
+		cmocka_unit_test(a_host_that_is_up_for_long_is_followed_through_any_guest),
 		cmocka_unit_test(a_guest_without_offset_is_left_and_counted),
 	};
 
