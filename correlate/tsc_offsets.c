@@ -42,17 +42,19 @@ static uint64_t outside(const struct tsc_segment *segment, uint64_t host)
 uint64_t tsc_offsets_host(const struct vmcs_offsets *guest, uint64_t tsc, uint64_t about,
 			  bool expected)
 {
-	uint64_t best = 0, least = UINT64_MAX;
+	uint64_t best = 0, least = 0, nearest = 0;
 
 	for (size_t i = 0; i < guest->segments.count; i++) {
 		const struct tsc_segment *segment = &guest->segments.items[i];
 		uint64_t host = segment_host(segment, tsc, about);
-		uint64_t off = expected ? apart(host, about) : outside(segment, host);
+		uint64_t off = expected ? 0 : outside(segment, host);
+		uint64_t away = about ? apart(host, about) : 0;
 
-		if (i && off >= least)
+		if (i && (off > least || (off == least && away >= nearest)))
 			continue;
 		best = host;
 		least = off;
+		nearest = away;
 	}
 	return best;
 }

@@ -63,7 +63,8 @@ struct vmcs_offsets *tsc_offsets_find(const struct tsc_offsets *offsets, uint64_
  * @about     a host time near it, 0 unknown
  * @expected  whether `about` is what the crystal tells, rather than a time some way off
  *
- * Of several segments the one that fits `about` is taken. There must be at least one.
+ * Of several segments the one by which it is nearest to what is expected is taken; otherwise the
+ * one that the time is in, and of several such again the nearest. There must be at least one.
  */
 uint64_t tsc_offsets_host(const struct vmcs_offsets *guest, uint64_t tsc, uint64_t about,
 			  bool expected);

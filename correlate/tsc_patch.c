@@ -67,6 +67,18 @@ static uint64_t whole(const struct tsc_event *event, const struct vmcs_offsets *
 	return guest + (uint64_t)(int32_t)((uint32_t)event->value - (uint32_t)guest);
 }
 
+/* The host's time of a guest's stamp. What is expected may be too early after a loss: then it
+ * counts where it is met. */
+static uint64_t host_of(const struct tsc_patches *patches, const struct vmcs_offsets *guest,
+			uint64_t tsc, uint64_t about, bool expected)
+{
+	uint64_t host = tsc_offsets_host(guest, tsc, about, expected);
+
+	return expected && patches->chain.lost && !near(patches, host, about)
+		       ? tsc_offsets_host(guest, tsc, about, false)
+		       : host;
+}
+
 static bool translate(struct tsc_patches *patches, const struct tsc_event *event,
 		      struct tsc_patch *ret)
 {
@@ -84,7 +96,7 @@ static bool translate(struct tsc_patches *patches, const struct tsc_event *event
 		patches->left++;
 		return false;
 	}
-	host = tsc_offsets_host(guest, whole(event, guest, about), about, expected);
+	host = host_of(patches, guest, whole(event, guest, about), about, expected);
 	if (is_none(guest))
 		host = event->value;
 	if (!expected || patches->chain.lost)

@@ -114,6 +114,19 @@ static void of_segments_the_one_of_that_time_is_taken(void **state)
 	assert_int_equal(host_of(segments, 3, noon + 20 * hour, noon, false), noon + 20 * hour);
 }
 
+/* As that of a guest that boots again: by the offset before, its time stamps are of long ago, when
+ * the trace had not begun. */
+static void of_segments_that_fit_the_one_about_that_time_is_taken(void **state)
+{
+	const uint64_t day = 100 * hour;
+	struct tsc_segment segments[] = { segment_of(0, day, 0),
+					  segment_of(day, UINT64_MAX, -(int64_t)(9 * hour)) };
+
+	assert_int_equal(host_of(segments, 2, day + hour - 9 * hour, day + 2 * hour, false),
+			 day + hour);
+	assert_int_equal(host_of(segments, 2, day - hour, day, false), day - hour);
+}
+
 static void between_segments_the_nearest_is_taken(void **state)
 {
 	struct tsc_segment segments[] = { segment_of(noon, noon + 10, 0),
@@ -214,6 +227,7 @@ int main(void)
 		cmocka_unit_test(a_ratio_of_nothing_is_survived),
 		cmocka_unit_test(what_is_expected_tells_the_segment),
 		cmocka_unit_test(of_segments_the_one_of_that_time_is_taken),
+		cmocka_unit_test(of_segments_that_fit_the_one_about_that_time_is_taken),
 		cmocka_unit_test(between_segments_the_nearest_is_taken),
 		cmocka_unit_test(in_a_segment_is_better_than_just_outside_of_one),
 		cmocka_unit_test(no_difference_but_rounding_is_none),

@@ -138,6 +138,32 @@ static void a_guest_whose_time_is_the_hosts_is_left_alone(void **state)
 	assert_int_equal(translated(true, now + 500, 3), now + 500);
 }
 
+/* Ticks of the crystal that were lost do not make it another offset of the guest. */
+static void after_a_loss_an_offset_is_told_by_when_it_was(void **state)
+{
+	const struct pt_config *config = &bench_skylake_x;
+	const uint64_t lost = pt_ctc_to_tsc(config, CRYSTAL_TMA_RANGE), now = host + lost;
+	const uint64_t before = lost / 2, after = 7;
+	struct tsc_offsets offsets = { 0 };
+	struct bench_queue queue = { 0 };
+	struct pt_bytes trace = { 0 };
+	struct tsc_patches patches;
+	struct tsc_patch patch;
+
+	pt_put_psb_plus(&trace, &(struct pt_psb_plus){ .vmcs = VMCS, .tsc = host, .ctc = CTC });
+	pt_put_value(&trace, PT_OVF, 0);
+	pt_put_psb_plus(&trace, &(struct pt_psb_plus){
+					.nr = true, .vmcs = VMCS, .tsc = now + after, .ctc = CTC });
+	set_offsets(&offsets, before, after);
+	bench_queue_add(&queue, trace.data, trace.size, false);
+	tsc_patches_init(&patches, &offsets, &queue.queue, config, (struct bytes){ 0 });
+	assert_int_equal(tsc_patches_next(&patches, &patch), 0);
+	assert_int_equal(patch.value, now);
+	bench_queue_free(&queue);
+	tsc_offsets_free(&offsets);
+	pt_bytes_free(&trace);
+}
+
 /* After 2^56 ticks, some months, packets have not all of the host's time, which a ratio scales. */
 static void a_host_that_is_up_for_long_is_followed_through_any_guest(void **state)
 {
@@ -193,6 +219,7 @@ int main(void)
 		cmocka_unit_test(half_a_time_stamp_goes_by_the_offset_of_its_time),
 		cmocka_unit_test(where_no_psb_says_whose_time_it_is_the_crystal_does),
 		cmocka_unit_test(a_guest_whose_time_is_the_hosts_is_left_alone),
+		cmocka_unit_test(after_a_loss_an_offset_is_told_by_when_it_was),
 		cmocka_unit_test(a_host_that_is_up_for_long_is_followed_through_any_guest),
 		cmocka_unit_test(a_guest_without_offset_is_left_and_counted),
 	};
