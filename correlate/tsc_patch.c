@@ -68,7 +68,7 @@ static uint64_t whole(const struct tsc_event *event, const struct vmcs_offsets *
 }
 
 /* The host's time of a guest's stamp. What is expected may be too early after a loss: then it
- * counts where it is met. */
+ * counts only where it is met. */
 static uint64_t host_of(const struct tsc_patches *patches, const struct vmcs_offsets *guest,
 			uint64_t tsc, uint64_t about, bool expected)
 {
@@ -96,6 +96,8 @@ static bool translate(struct tsc_patches *patches, const struct tsc_event *event
 		patches->left++;
 		return false;
 	}
+	/* it may have slept, when the crystal stands still */
+	patches->chain.lost |= event->kind == TSC_PACKET && !event->in_psb;
 	host = host_of(patches, guest, whole(event, guest, about), about, expected);
 	if (is_none(guest))
 		host = event->value;

@@ -138,8 +138,8 @@ static void a_guest_whose_time_is_the_hosts_is_left_alone(void **state)
 	assert_int_equal(translated(true, now + 500, 3), now + 500);
 }
 
-/* Ticks of the crystal that were lost do not make it another offset of the guest. */
-static void after_a_loss_an_offset_is_told_by_when_it_was(void **state)
+/* Ticks of the crystal that are missing do not make it another offset of the guest. */
+static void assert_late(bool in_psb)
 {
 	const struct pt_config *config = &bench_skylake_x;
 	const uint64_t lost = pt_ctc_to_tsc(config, CRYSTAL_TMA_RANGE), now = host + lost;
@@ -151,9 +151,16 @@ static void after_a_loss_an_offset_is_told_by_when_it_was(void **state)
 	struct tsc_patch patch;
 
 	pt_put_psb_plus(&trace, &(struct pt_psb_plus){ .vmcs = VMCS, .tsc = host, .ctc = CTC });
-	pt_put_value(&trace, PT_OVF, 0);
-	pt_put_psb_plus(&trace, &(struct pt_psb_plus){
+	if (in_psb) {
+		pt_put_value(&trace, PT_OVF, 0);
+		pt_put_psb_plus(&trace,
+				&(struct pt_psb_plus){
 					.nr = true, .vmcs = VMCS, .tsc = now + after, .ctc = CTC });
+	} else {
+		pt_put(&trace, &(struct pt_packet){ .kind = PT_PIP, .flag = true });
+		pt_put_value(&trace, PT_TSC, now + after);
+		pt_put_tma(&trace, CTC, 0);
+	}
 	set_offsets(&offsets, before, after);
 	bench_queue_add(&queue, trace.data, trace.size, false);
 	tsc_patches_init(&patches, &offsets, &queue.queue, config, (struct bytes){ 0 });
@@ -162,6 +169,17 @@ static void after_a_loss_an_offset_is_told_by_when_it_was(void **state)
 	bench_queue_free(&queue);
 	tsc_offsets_free(&offsets);
 	pt_bytes_free(&trace);
+}
+
+static void after_a_loss_an_offset_is_told_by_when_it_was(void **state)
+{
+	assert_late(true);
+}
+
+/* As in a guest that sleeps without an exit. */
+static void after_a_sleep_as_well(void **state)
+{
+	assert_late(false);
 }
 
 /* After 2^56 ticks, some months, packets have not all of the host's time, which a ratio scales. */
@@ -220,6 +238,7 @@ int main(void)
 		cmocka_unit_test(where_no_psb_says_whose_time_it_is_the_crystal_does),
 		cmocka_unit_test(a_guest_whose_time_is_the_hosts_is_left_alone),
 		cmocka_unit_test(after_a_loss_an_offset_is_told_by_when_it_was),
+		cmocka_unit_test(after_a_sleep_as_well),
 		cmocka_unit_test(a_host_that_is_up_for_long_is_followed_through_any_guest),
 		cmocka_unit_test(a_guest_without_offset_is_left_and_counted),
 	};
