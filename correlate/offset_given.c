@@ -89,6 +89,8 @@ int offsets_given_use(const struct offsets_given *given, struct tsc_offsets *off
 
 		if (!find(given, guest->vmcs, &segment.offset))
 			continue;
+		if (guest->segments.count)
+			segment.host = guest->segments.items[0].host;
 		guest->segments.count = 0;
 		if (!vec_push(&guest->segments, segment))
 			return -PTVM_NO_MEMORY;

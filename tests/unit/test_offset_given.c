@@ -74,6 +74,23 @@ static void a_name_is_better_than_none(void **state)
 	free(guests[1].segments.items);
 }
 
+/* Where that is, on which CPU, belongs to it: by both is told which thread ran the guest. */
+static void the_time_in_the_first_segment_stays(void **state)
+{
+	struct vmcs_offsets guest = { .vmcs = 1, .first_host = 1000 };
+	struct tsc_offsets offsets = { .guests = { &guest, 1, 1 } };
+	struct offsets_given given = { 0 };
+
+	assert_int_equal(offsets_given_parse("5", &given, NULL), 0);
+	assert_int_equal(offsets_given_use(&given, &offsets), 0);
+	assert_int_equal(guest.segments.items[0].host, 1000);
+	guest.segments.items[0].host = 2000;
+	assert_int_equal(offsets_given_use(&given, &offsets), 0);
+	assert_int_equal(guest.segments.count, 1);
+	assert_int_equal(guest.segments.items[0].host, 2000);
+	free(guest.segments.items);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -81,6 +98,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_meant_is_refused),
 		cmocka_unit_test(too_many_are_refused),
 		cmocka_unit_test(a_name_is_better_than_none),
+		cmocka_unit_test(the_time_in_the_first_segment_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
