@@ -130,7 +130,8 @@ const struct offset_recorded *offsets_recorded_find(const struct offsets_recorde
 	return NULL;
 }
 
-/* Whether what was recorded is what the packets show of a segment. */
+/* Whether what was recorded is what the packets show of a segment. How fast the TSC goes they show
+ * only of a long one. */
 static bool agrees(const struct offset_recorded *entry, const struct tsc_segment *segment,
 		   int64_t tolerance)
 {
@@ -138,11 +139,10 @@ static bool agrees(const struct offset_recorded *entry, const struct tsc_segment
 	uint64_t seen = tsc_scale(segment->host, segment->ratio) + segment->offset;
 	int64_t apart = tsc_difference(recorded, seen);
 
-	return apart <= tolerance && apart >= -tolerance &&
-	       (entry->ratio == TSC_RATIO_ONE) == (segment->ratio == TSC_RATIO_ONE);
+	return apart <= tolerance && apart >= -tolerance;
 }
 
-/* Packets show nothing: what was recorded first holds from the beginning. */
+/* Packets show nothing, or little: what was recorded first holds from the beginning. */
 static int use_alone(const struct offset_recorded *entry, const struct time_conv *conv,
 		     struct vmcs_offsets *guest)
 {
@@ -183,11 +183,30 @@ static bool use_exact(const struct offset_recorded *entry, int64_t tolerance,
 	return used;
 }
 
+/* Whether packets do not tell offsets for sure. */
+static bool is_estimate(const struct vmcs_offsets *guest)
+{
+	for (size_t i = 0; i < guest->segments.count; i++)
+		if (guest->segments.items[i].confidence != TSC_LOW)
+			return false;
+	return true;
+}
+
+/* When the guest ran in that queue stays known. */
+static void drop_estimate(struct vmcs_offsets *guest)
+{
+	if (!guest->segments.count || guest->segments.items[0].source != TSC_INFERRED)
+		return;
+	guest->first_host = guest->segments.items[0].host;
+	guest->segments.count = 0;
+}
+
 int offsets_recorded_use(const struct offsets_recorded *recorded, int32_t tid, bool is_only,
 			 const struct time_conv *conv, int64_t tolerance,
 			 struct vmcs_offsets *guest)
 {
-	bool alone = !guest->segments.count;
+	bool is_unseen = !guest->segments.count;
+	bool alone = is_only && is_estimate(guest);
 	int r = 0;
 
 	for (size_t i = 0; i < recorded->entries.count && tid >= 0 && !r; i++) {
@@ -195,12 +214,14 @@ int offsets_recorded_use(const struct offsets_recorded *recorded, int32_t tid, b
 
 		if (entry->tid != tid || !entry->have_offset)
 			continue;
-		if (!alone)
-			guest->disagrees |= !use_exact(entry, tolerance, guest) && is_only;
-		else if (is_only)
+		if (alone) {
+			drop_estimate(guest);
 			r = use_alone(entry, conv, guest);
-		else
+		} else if (is_unseen) {
 			guest->is_unclear = true;
+		} else {
+			guest->disagrees |= !use_exact(entry, tolerance, guest) && is_only;
+		}
 	}
 	return r;
 }

@@ -43,8 +43,8 @@ const struct offset_recorded *offsets_recorded_find(const struct offsets_recorde
 
 /**
  * Use what was recorded for the guest that thread `tid` ran: where it agrees with what the packets
- * show it is exact, where they show nothing it is all there is, and where it disagrees the packets
- * are right.
+ * show it is exact, where they show nothing or give an estimate it is better, and otherwise the
+ * packets are right.
  *
  * @is_only  the thread ran no other guest. A nested one has a VMCS and an offset of its own, and
  * KVM tells the offset of the one that happens to be on: then only what packets confirm counts

@@ -33,7 +33,8 @@ static struct vmcs_offsets guest_with(uint64_t offset)
 	assert_non_null(guest.segments.items);
 	guest.segments.items[0] = (struct tsc_segment){ .to = UINT64_MAX,
 							.offset = offset & PT_TSC_MASK,
-							.ratio = TSC_RATIO_ONE };
+							.ratio = TSC_RATIO_ONE,
+							.confidence = TSC_MEDIUM };
 	guest.segments.count = guest.segments.room = 1;
 	return guest;
 }
@@ -116,6 +117,62 @@ static void records_alone_make_segments(void **state)
 	assert_int_equal(guest.segments.items[0].to, 9000);
 	assert_int_equal(guest.segments.items[1].offset, 500);
 	assert_false(guest.disagrees);
+	free(guest.segments.items);
+	offsets_recorded_free(&recorded);
+}
+
+/* By one time stamp, or a few that are close, nobody sees how fast a TSC goes. */
+static void a_ratio_that_packets_do_not_show_is_taken(void **state)
+{
+	static const char text[] =
+		"{\"machines\": [{\"pid\": 1, \"vcpus\": [{\"tid\": 113, \"tsc\": ["
+		"{\"time_ns\": 1000, \"offset\": 5, \"ratio\": 8589934592, "
+		"\"frac_bits\": 32}]}]}]}";
+	const uint64_t noon = 1000000000000;
+	struct vmcs_offsets guest = guest_with(noon + 3); /* twice as fast */
+	struct offsets_recorded recorded;
+
+	guest.segments.items[0].host = noon;
+	assert_int_equal(parse(text, &recorded), 0);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, true, &conv, 160, &guest), 0);
+	assert_false(guest.disagrees);
+	assert_int_equal(guest.segments.items[0].offset, 5);
+	assert_true(guest.segments.items[0].ratio == 2 * TSC_RATIO_ONE);
+	free(guest.segments.items);
+	offsets_recorded_free(&recorded);
+}
+
+static void what_was_recorded_is_better_than_an_estimate(void **state)
+{
+	struct vmcs_offsets guest = guest_with(77777);
+	struct offsets_recorded recorded;
+
+	guest.first_host = 1;
+	guest.segments.items[0].host = 2;
+	guest.segments.items[0].confidence = TSC_LOW;
+	assert_int_equal(parse(example, &recorded), 0);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, true, &conv, 160, &guest), 0);
+	assert_int_equal(guest.segments.count, 2);
+	assert_true(guest.segments.items[0].offset == ((uint64_t)-1000 & PT_TSC_MASK));
+	assert_int_equal(guest.segments.items[0].source, TSC_RECORDED);
+	assert_int_equal(guest.segments.items[0].host, 2);
+	assert_int_equal(guest.segments.items[1].offset, 500);
+	assert_false(guest.disagrees);
+	free(guest.segments.items);
+	offsets_recorded_free(&recorded);
+}
+
+/* It may be of another guest. */
+static void of_two_guests_an_estimate_stays(void **state)
+{
+	struct vmcs_offsets guest = guest_with(77777);
+	struct offsets_recorded recorded;
+
+	guest.segments.items[0].confidence = TSC_LOW;
+	assert_int_equal(parse(example, &recorded), 0);
+	assert_int_equal(offsets_recorded_use(&recorded, 113, false, &conv, 160, &guest), 0);
+	assert_int_equal(guest.segments.items[0].offset, 77777);
+	assert_false(guest.is_unclear || guest.disagrees);
 	free(guest.segments.items);
 	offsets_recorded_free(&recorded);
 }
@@ -227,6 +284,9 @@ int main(void)
 		cmocka_unit_test(what_agrees_is_exact),
 		cmocka_unit_test(packets_are_right_against_records),
 		cmocka_unit_test(records_alone_make_segments),
+		cmocka_unit_test(a_ratio_that_packets_do_not_show_is_taken),
+		cmocka_unit_test(what_was_recorded_is_better_than_an_estimate),
+		cmocka_unit_test(of_two_guests_an_estimate_stays),
 		cmocka_unit_test(of_two_guests_of_a_thread_only_what_packets_confirm_is_used),
 		cmocka_unit_test(the_same_in_other_words_is_no_change),
 		cmocka_unit_test(other_shapes_record_nothing),
