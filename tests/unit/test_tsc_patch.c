@@ -138,17 +138,31 @@ static void a_guest_whose_time_is_the_hosts_is_left_alone(void **state)
 	assert_int_equal(translated(true, now + 500, 3), now + 500);
 }
 
+/* What the one time stamp becomes that changes; frees the trace and the offsets. */
+static uint64_t patched(struct pt_bytes *trace, struct tsc_offsets *offsets, uint64_t reference)
+{
+	struct bench_queue queue = { 0 };
+	struct tsc_patches patches;
+	struct tsc_patch patch;
+
+	bench_queue_add(&queue, trace->data, trace->size, false);
+	queue.spans[0].reference = reference;
+	tsc_patches_init(&patches, offsets, &queue.queue, &bench_skylake_x, (struct bytes){ 0 });
+	assert_int_equal(tsc_patches_next(&patches, &patch), 0);
+	assert_int_equal(tsc_patches_next(&patches, &(struct tsc_patch){ 0 }), -PTVM_END);
+	bench_queue_free(&queue);
+	tsc_offsets_free(offsets);
+	pt_bytes_free(trace);
+	return patch.value;
+}
+
 /* Ticks of the crystal that are missing do not make it another offset of the guest. */
 static void assert_late(bool in_psb)
 {
-	const struct pt_config *config = &bench_skylake_x;
-	const uint64_t lost = pt_ctc_to_tsc(config, CRYSTAL_TMA_RANGE), now = host + lost;
-	const uint64_t before = lost / 2, after = 7;
+	const uint64_t lost = pt_ctc_to_tsc(&bench_skylake_x, CRYSTAL_TMA_RANGE);
+	const uint64_t now = host + lost, before = lost / 2, after = 7;
 	struct tsc_offsets offsets = { 0 };
-	struct bench_queue queue = { 0 };
 	struct pt_bytes trace = { 0 };
-	struct tsc_patches patches;
-	struct tsc_patch patch;
 
 	pt_put_psb_plus(&trace, &(struct pt_psb_plus){ .vmcs = VMCS, .tsc = host, .ctc = CTC });
 	if (in_psb) {
@@ -162,13 +176,7 @@ static void assert_late(bool in_psb)
 		pt_put_tma(&trace, CTC, 0);
 	}
 	set_offsets(&offsets, before, after);
-	bench_queue_add(&queue, trace.data, trace.size, false);
-	tsc_patches_init(&patches, &offsets, &queue.queue, config, (struct bytes){ 0 });
-	assert_int_equal(tsc_patches_next(&patches, &patch), 0);
-	assert_int_equal(patch.value, now);
-	bench_queue_free(&queue);
-	tsc_offsets_free(&offsets);
-	pt_bytes_free(&trace);
+	assert_int_equal(patched(&trace, &offsets, 0), now);
 }
 
 static void after_a_loss_an_offset_is_told_by_when_it_was(void **state)
@@ -190,10 +198,7 @@ static void a_host_that_is_up_for_long_is_followed_through_any_guest(void **stat
 	struct tsc_segment scaled = { .to = UINT64_MAX, .ratio = ratio, .host = now };
 	struct vmcs_offsets guest = { .vmcs = VMCS + 1 };
 	struct tsc_offsets offsets = { 0 };
-	struct bench_queue queue = { 0 };
 	struct pt_bytes trace = { 0 };
-	struct tsc_patches patches;
-	struct tsc_patch patch;
 
 	pt_put_psb_plus(&trace,
 			&(struct pt_psb_plus){ .nr = true, .vmcs = VMCS, .tsc = host, .ctc = CTC });
@@ -203,14 +208,8 @@ static void a_host_that_is_up_for_long_is_followed_through_any_guest(void **stat
 						       .ctc = CTC + 8 });
 	set_offsets(&offsets, 0, 0);
 	assert_true(vec_push(&guest.segments, scaled) && vec_push(&offsets.guests, guest));
-	bench_queue_add(&queue, trace.data, trace.size, false);
-	queue.spans[0].reference = now + 1000000;
-	tsc_patches_init(&patches, &offsets, &queue.queue, &bench_skylake_x, (struct bytes){ 0 });
-	assert_int_equal(tsc_patches_next(&patches, &patch), 0);
-	assert_in_range(patch.value, (then & PT_TSC_MASK) - 1, (then & PT_TSC_MASK) + 1);
-	bench_queue_free(&queue);
-	tsc_offsets_free(&offsets);
-	pt_bytes_free(&trace);
+	assert_in_range(patched(&trace, &offsets, now + 1000000), (then & PT_TSC_MASK) - 1,
+			(then & PT_TSC_MASK) + 1);
 }
 
 static void a_guest_without_offset_is_left_and_counted(void **state)
