@@ -79,6 +79,7 @@ static void add_event(struct flow_run *run, const struct pt_packet *packet, bool
 	run->flow->events += packet->kind != PT_PSB && packet->kind != PT_CBR;
 	if (run->flow->gaps_only)
 		return;
+	flow_tell_time(run);
 	item = flow_add(run, FLOW_EVENT, knows_ip(run->flow) ? run->flow->ip : 0);
 	item->count = packet->kind;
 	item->extra = packet->count;
