@@ -176,7 +176,8 @@ void print_event(struct printer *printer, uint64_t payload)
 		keep_event_data(printer, payload);
 		return;
 	}
-	if (!printer->event.value) { /* between the traces of two threads */
+	/* between the traces of two threads, or where no code tells when the kernel switches */
+	if (!printer->event.value || printer->config->pt->no_branches) {
 		print_refresh(printer);
 		prefix_switch(printer);
 	}

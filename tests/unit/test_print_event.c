@@ -177,6 +177,25 @@ static void a_packet_without_an_address_is_the_next_threads(void **state)
 	print_bench_free(bench);
 }
 
+/* Where no code is followed it does not tell when the kernel switches. */
+static void without_branches_events_are_the_next_threads(void **state)
+{
+	static const struct switch_entry next = { .time = 10, .settled = 20, .pid = 7, .tid = 99 };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct print_bench *bench = print_bench_new(FIELD_TID, "pb");
+
+		bench->printer.where.pid = -1;
+		bench->printer.where.switches = &next;
+		bench->printer.where.switch_count = 1;
+		bench->printer.time_ns = bench->printer.told_ns = 15;
+		bench->pt.no_branches = i;
+		event(bench, PT_CBR, 0, 1);
+		assert_int_equal(bench->printer.thread.tid, i ? 99 : -1);
+		print_bench_free(bench);
+	}
+}
+
 static void gap(struct print_bench *bench, enum gap_kind kind)
 {
 	bench->printer.gap.kind = kind;
@@ -290,6 +309,7 @@ int main(void)
 		cmocka_unit_test(events_show_the_instruction_at_their_address),
 		cmocka_unit_test(an_event_has_the_fields_of_other_lines),
 		cmocka_unit_test(a_packet_without_an_address_is_the_next_threads),
+		cmocka_unit_test(without_branches_events_are_the_next_threads),
 		cmocka_unit_test(gaps_are_chosen_by_their_letters),
 		cmocka_unit_test(gaps_have_the_numbers_of_perf),
 		cmocka_unit_test(a_gap_says_when_and_where_in_the_file),
