@@ -26,6 +26,12 @@ enum {
 
 enum { TYPE_INTEL_PT = 1 };
 
+/* Bits of the event's config, as in IA32_RTIT_CTL, that no word tells. */
+#define CONFIG_PT (1ull << 0) /* kernels that do not have it always trace branches */
+#define CONFIG_BRANCH (1ull << 13)
+#define CONFIG_CYC_THRESH 19 /* of 4 bits */
+#define CONFIG_NOTNT (1ull << 55)
+
 /* A word, 0 where the record ends before it. */
 static uint64_t word(struct bytes info, unsigned index)
 {
@@ -73,16 +79,19 @@ static void read_filter(struct bytes info, struct pt_config *pt)
 	pt->have_event_trace = word(info, WORD_FILTER + (unsigned)(padded / 8));
 }
 
-/* Bits without a word of their own are those of IA32_RTIT_CTL (SDM), but for the first one, `pt`:
- * kernels that do not have it always trace branches. */
+/* SDM "Cycle Count (CYC) Packet": a threshold of n is 2^(n-1) cycles. */
+static uint32_t cycles_least(uint64_t config)
+{
+	return 1u << (config >> CONFIG_CYC_THRESH & 15) >> 1;
+}
+
 static void read_config(struct bytes info, uint64_t config, struct pt_config *pt)
 {
-	const uint64_t pass_through = 1, branch = 1 << 13, tnt_off = (uint64_t)1 << 55;
-
-	pt->no_branches = config & pass_through && !(config & branch);
-	pt->no_tnt = config & tnt_off;
+	pt->no_branches = (config & (CONFIG_PT | CONFIG_BRANCH)) == CONFIG_PT;
+	pt->no_tnt = config & CONFIG_NOTNT;
 	pt->tsc = config & word(info, WORD_TSC_BIT);
 	pt->cyc = config & word(info, WORD_CYC_BIT);
+	pt->cyc_least = cycles_least(config);
 	pt->noretcomp = config & word(info, WORD_NORETCOMP_BIT);
 	read_mtc(info, config, pt);
 }

@@ -30,9 +30,21 @@ static uint64_t crystal_ticks(const struct pt_clock *clock, int64_t ctc)
 				: pt_ctc_to_tsc(clock->config, ctc);
 }
 
+/* From when on the next CYC counts, now that it is `tsc`. With a threshold there need not have been
+ * one just before: then that is still the time of the last one, less than the threshold ago. */
+static uint64_t counted_from(const struct pt_clock *clock, uint64_t tsc)
+{
+	uint64_t last = clock->base + ((clock->cycles * clock->ratio) >> PT_CYC_SHIFT);
+	uint64_t most = (clock->config->cyc_least * clock->ratio) >> PT_CYC_SHIFT;
+
+	if (last >= tsc)
+		return tsc;
+	return tsc - last < most ? last : tsc - most;
+}
+
 static void move_to(struct pt_clock *clock, uint64_t tsc)
 {
-	clock->base = tsc;
+	clock->base = counted_from(clock, tsc);
 	clock->cycles = 0;
 	clock->corrections += tsc < clock->now;
 	if (tsc > clock->now)
@@ -170,11 +182,14 @@ static uint64_t make_ratio(uint64_t ticks, uint64_t cycles)
 	return ((ticks << PT_CYC_SHIFT) + cycles - 1) / cycles;
 }
 
-/* The cycles between two MTC edges give the ratio, unless it is far from what CBR says. */
+/* The cycles between two MTC edges give the ratio, unless it is far from what CBR says, or some of
+ * them are told later. */
 static void calibrate(struct pt_clock *clock, uint64_t edge)
 {
 	uint64_t nominal = clock->nominal, ratio;
 
+	if (clock->config->cyc_least)
+		return;
 	if (clock->calibrating && clock->mtc_cycles && edge > clock->mtc_base) {
 		ratio = make_ratio(edge - clock->mtc_base, clock->mtc_cycles);
 		if (!nominal || (ratio > nominal - nominal / RATIO_TOLERANCE &&

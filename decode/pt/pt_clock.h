@@ -28,7 +28,7 @@ struct pt_tsc_group {
 struct pt_clock {
 	const struct pt_config *config;
 	uint64_t now;                  /* host TSC at the last timing packet; 0 unknown yet */
-	uint64_t base;                 /* host TSC at the last TSC or MTC */
+	uint64_t base;                 /* host TSC at the last TSC or MTC, or (cyc_least) a CYC */
 	uint64_t anchor;               /* host TSC at the crystal edge that ctc counts from */
 	int64_t ctc;                   /* crystal ticks from the anchor to the last MTC edge */
 	uint64_t cycles;               /* since base */

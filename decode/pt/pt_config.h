@@ -19,6 +19,7 @@ struct pt_config {
 	uint64_t only_vmcs;    /* and no others than those of this guest; 0: all */
 	bool per_cpu;          /* one queue per CPU, otherwise one per thread */
 	uint8_t have_sched_switch; /* 0 none, 1 sched_switch samples, 2 SWITCH, 3 SWITCH_CPU_WIDE */
+	uint32_t cyc_least;        /* cycles before there is a CYC; 0: one with each packet */
 	uint8_t mtc_shift;         /* an MTC every 2^mtc_shift crystal ticks */
 	uint32_t ctc_n, ctc_d;     /* TSC ticks per crystal tick = n / d (CPUID 0x15 EBX / EAX) */
 	uint32_t max_nonturbo;     /* P1 ratio, in 100 MHz; 0 unknown */

@@ -152,6 +152,16 @@ static void branches_are_off_when_the_config_says_so(void **state)
 	assert_false(read_info(bench)->no_branches);
 }
 
+static void a_threshold_of_cycles_is_a_power_of_two(void **state)
+{
+	struct bench *bench = *state;
+
+	for (uint64_t i = 0; i < 16; i++) {
+		bench->events[0].config = 0x2403 | i << 19;
+		assert_int_equal(read_info(bench)->cyc_least, i ? 1 << (i - 1) : 0);
+	}
+}
+
 static void other_traces_are_not_read(void **state)
 {
 	struct bench *bench = *state;
@@ -401,6 +411,7 @@ int main(void)
 		WITH_FIXTURE(how_switches_were_recorded_takes_two_bits),
 		WITH_FIXTURE(packets_are_on_when_their_bit_is_in_the_config),
 		WITH_FIXTURE(branches_are_off_when_the_config_says_so),
+		WITH_FIXTURE(a_threshold_of_cycles_is_a_power_of_two),
 		WITH_FIXTURE(other_traces_are_not_read),
 		WITH_FIXTURE(what_old_perf_did_not_write_is_unknown),
 		WITH_FIXTURE(an_info_cut_anywhere_does_no_harm),

@@ -120,6 +120,31 @@ static void a_ratio_far_from_cbr_is_not_believed(void **state)
 }
 
 /* A ratio that was measured is better than a CBR, unless the CBR is another one. */
+/* MTCs are 672 ticks apart. */
+static void below_a_threshold_cycles_are_told_later(void **state)
+{
+	struct pt_config least = config;
+	struct pt_clock clock;
+
+	least.cyc_least = 1024;
+	pt_clock_init(&clock, &least);
+	pt_clock_tsc(&clock, &(struct pt_tsc_group){ .tsc = START, .have_tma = true, .ctc = CTC });
+	pt_clock_cbr(&clock, 20);
+	pt_clock_cyc(&clock, 600);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 1));
+	assert_int_equal(clock.now, START + 672);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 2));
+	pt_clock_cyc(&clock, 1025); /* since the CYC before, not since the MTC */
+	assert_int_equal(clock.now, START + 1625);
+	pt_clock_mtc(&clock, (uint8_t)((CTC >> 3) + 3));
+	pt_clock_mtc(&clock,
+		     (uint8_t)((CTC >> 3) + 8)); /* more cycles would have been told: it slept */
+	assert_int_equal(clock.now, START + 8 * 672);
+	pt_clock_cyc(&clock, 1100);
+	assert_int_equal(clock.now, START + 8 * 672 + 1100 - 1024);
+	assert_int_equal(clock.corrections, 0);
+}
+
 static void a_cbr_is_for_a_change(void **state)
 {
 	struct pt_clock clock;
@@ -394,6 +419,7 @@ int main(void)
 		cmocka_unit_test(whole_ticks_stay_whole),
 		cmocka_unit_test(the_ratio_is_measured_between_mtcs),
 		cmocka_unit_test(a_ratio_far_from_cbr_is_not_believed),
+		cmocka_unit_test(below_a_threshold_cycles_are_told_later),
 		cmocka_unit_test(a_cbr_is_for_a_change),
 		cmocka_unit_test(the_first_mtc_is_later_than_the_tma),
 		cmocka_unit_test(time_never_runs_backwards_and_says_so),
