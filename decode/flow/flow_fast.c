@@ -265,7 +265,7 @@ FAST void take_cycles(struct fast *fast, unsigned cycles, unsigned size)
 FAST void take_mtc(struct fast *fast)
 {
 	settle_cycles(fast);
-	pt_clock_mtc(&fast->flow->clock, fast->p[1]);
+	flow_take_mtc(fast->flow, fast->p[1]);
 	fast->p += PT_MTC_SIZE;
 }
 

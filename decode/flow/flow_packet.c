@@ -1,6 +1,7 @@
 #include "decode/flow/flow_packet.h"
 
 #include "decode/base/error.h"
+#include "decode/flow/flow_cycles.h"
 #include "decode/flow/flow_way_back.h"
 
 /* With `quick`, code is not looked at: an instruction is known to have run if a packet tells its
@@ -145,6 +146,7 @@ void flow_take_pge(struct flow_run *run, const struct pt_packet *packet)
 		return;
 	}
 	flow_begin_at(run, ip, 0);
+	flow_cycles_begin(flow);
 	say_ip(run, ip, false);
 }
 
@@ -289,6 +291,19 @@ static void feed_tsc(struct pt_flow *flow, uint64_t position, struct pt_tsc_grou
 			      group);
 }
 
+void flow_take_mtc(struct pt_flow *flow, uint8_t payload)
+{
+	pt_clock_mtc(&flow->clock, payload);
+	flow_cycles_count(flow);
+}
+
+static void take_cbr(struct pt_flow *flow, uint8_t payload)
+{
+	if (payload != flow->clock.cbr)
+		flow_cycles_begin(flow);
+	pt_clock_cbr(&flow->clock, payload);
+}
+
 static void take_psb(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
@@ -310,9 +325,10 @@ static void take_psb(struct flow_run *run)
 	}
 	changed_cbr = state.have_cbr && state.cbr != flow->clock.cbr;
 	if (state.have_cbr)
-		pt_clock_cbr(&flow->clock, state.cbr);
+		take_cbr(flow, state.cbr);
 	if (state.have_tsc)
 		feed_tsc(flow, position, &state.tsc);
+	flow_cycles_count(flow);
 	flow_tell_time(run);
 	add_event(run, &(struct pt_packet){ .kind = PT_PSB, .payload = position }, false);
 	if (changed_cbr)
@@ -332,9 +348,10 @@ static void take_timing(struct pt_flow *flow, const struct pt_packet *packet)
 	case PT_TSC:
 		pt_cursor_tma(&flow->cursor, &group);
 		feed_tsc(flow, position, &group);
+		flow_cycles_begin(flow);
 		break;
-	case PT_MTC: pt_clock_mtc(&flow->clock, (uint8_t)packet->payload); break;
-	case PT_CBR: pt_clock_cbr(&flow->clock, (uint8_t)packet->payload); break;
+	case PT_MTC: flow_take_mtc(flow, (uint8_t)packet->payload); break;
+	case PT_CBR: take_cbr(flow, (uint8_t)packet->payload); break;
 	case PT_CYC:
 		flow->cycles += packet->payload;
 		pt_segment_feed_cycles(&flow->clock, flow->segment.queue, position,

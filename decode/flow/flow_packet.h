@@ -13,6 +13,9 @@ void flow_take_pge(struct flow_run *run, const struct pt_packet *packet);
 /** Take a TIP.PGD, which was just read: tracing ends. */
 void flow_take_pgd(struct flow_run *run, const struct pt_packet *packet);
 
+/** Take an MTC, which was just read. */
+void flow_take_mtc(struct pt_flow *flow, uint8_t payload);
+
 /** Take the next TIP from further on in the packets, for an indirect branch met with TNT bits
  * pending. Returns 0 or -PTVM_INCONSISTENT. */
 int flow_fetch_tip(struct flow_run *run, uint64_t *ret);

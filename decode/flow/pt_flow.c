@@ -49,6 +49,7 @@ void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
 	flow->clock = segment->clock;
 	flow->context = flow->next_context = segment->context;
 	flow->context.bits = 0; /* differs, so that the first thing told is the context */
+	flow->by_time.since = segment->fresh ? 0 : segment->clock.now;
 	flow->told.time = UINT64_MAX;
 	flow->gaps_only = gaps_only;
 	flow->state = FLOW_LOST;

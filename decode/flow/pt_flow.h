@@ -224,7 +224,7 @@ struct pt_flow {
 	/* So far. */
 	uint64_t insns;     /* that were followed */
 	uint64_t events;    /* that tell of what ran, as PSB and CBR do not */
-	uint64_t cycles;    /* by CYC packets */
+	uint64_t cycles;    /* by CYC packets, or (flow_cycles.h) by time */
 	uint32_t addresses; /* told by packets; each PSB counts as one */
 	uint32_t psbs;
 	uint32_t returns_met; /* compressed returns to a call that was followed */
@@ -232,6 +232,10 @@ struct pt_flow {
 	uint32_t gaps;
 	uint32_t disagreements; /* of packets with the code of kernels, which stayed */
 	uint32_t odd_branches;  /* of a trial: branches that programs seldom make */
+	struct {
+		uint64_t since;  /* host TSC; 0: nothing is counted yet */
+		uint64_t before; /* cycles at that time */
+	} by_time;
 	struct {
 		uint64_t time, cycles;
 	} told; /* by the last FLOW_TIME */
