@@ -448,6 +448,18 @@ static int find_insn(const struct block *block, uint64_t ip)
 	return -1;
 }
 
+/* On Goldmont a FUP of an event at an indirect branch may tell where the instruction behind it is
+ * (perf's decoder knows of it, for this model alone). */
+static bool is_behind_indirect(const struct pt_flow *flow, const struct block *block, uint64_t ip)
+{
+	enum { GOLDMONT = 0x5c };
+	const struct pt_config *config = flow->config;
+
+	return config->cpu_family == 6 && config->cpu_model == GOLDMONT && block->next == ip &&
+	       (block->end == BLOCK_INDIRECT || block->end == BLOCK_RETURN ||
+		block->end == BLOCK_FAR);
+}
+
 static int walk_to(struct flow_run *run, uint64_t ip)
 {
 	struct pt_flow *flow = run->flow;
@@ -465,9 +477,11 @@ static int walk_to(struct flow_run *run, uint64_t ip)
 			return -PTVM_INCONSISTENT;
 		block = flow->block;
 		index = find_insn(block, ip);
+		if (index < 0 && is_behind_indirect(flow, block, ip))
+			index = block->count - 1;
 		if (index >= 0) {
 			emit_block(run, block, (unsigned)index, false);
-			flow->ip = ip;
+			flow->ip = block->insns[index].ip;
 			flow->block = NULL;
 			return 0;
 		}
