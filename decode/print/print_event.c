@@ -61,11 +61,22 @@ static const char *event_name(const struct printer *printer)
 	}
 }
 
+/* Of the core's clock, by that of the bus: the TSC goes at the nominal ratio to it, which is about
+ * 100 MHz. */
+static uint64_t cbr_mhz(const struct pt_config *pt, uint64_t ratio)
+{
+	uint64_t bus_khz = 100000;
+
+	if (pt->nominal_hz && pt->max_nonturbo)
+		bus_khz = pt->nominal_hz / pt->max_nonturbo / 1000;
+	return (ratio * bus_khz + 500) / 1000;
+}
+
 static int cbr_words(const struct printer *printer, char *line, size_t size, uint64_t payload)
 {
 	uint32_t nonturbo = printer->config->pt->max_nonturbo;
-	int length = snprintf(line, size, " cbr: %2u freq: %4u MHz ", (unsigned)payload,
-			      (unsigned)payload * 100);
+	int length = snprintf(line, size, " cbr: %2u freq: %4" PRIu64 " MHz ", (unsigned)payload,
+			      cbr_mhz(printer->config->pt, payload));
 
 	if (nonturbo)
 		length += snprintf(line + length, size - (size_t)length, "(%3u%%)",

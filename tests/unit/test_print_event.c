@@ -72,6 +72,10 @@ static void a_frequency_is_a_part_of_the_nominal_one(void **state)
 	bench->pt.max_nonturbo = 8;
 	event(bench, PT_CBR, 0, 7);
 	print_bench_expect(bench, " cbr:  7 freq:  700 MHz ( 88%)    \n");
+	bench->pt.max_nonturbo = 26;
+	bench->pt.nominal_hz = 2592000000;
+	event(bench, PT_CBR, 0, 40); /* the bus clock is 99.69 MHz */
+	print_bench_expect(bench, " cbr: 40 freq: 3988 MHz (154%)    \n");
 	print_bench_free(bench);
 }
 
