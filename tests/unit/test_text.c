@@ -53,7 +53,7 @@ static void each_number_has_as_many_digits_as_it_needs(void **state)
 static void eight_digits_are_made_at_once(void **state)
 {
 	for (unsigned shift = 0; shift < 32; shift++) {
-		uint32_t value = 0x89abcdef >> shift ^ 0x01234567 << shift;
+		uint32_t value = 0x89abcdefu >> shift ^ 0x01234567u << shift;
 		char expected[9];
 		uint64_t digits = text_hex_digits(value);
 
