@@ -155,8 +155,9 @@ static void add_name(struct printer *printer, const char *name, bool has_period)
 	text_puts(&printer->out, ": ");
 }
 
-/* A line of an event that is `name`, with its words, at `ip`. */
-static void print_words(struct printer *printer, const char *name, const char *words, uint64_t ip)
+/* A line of an event that is `name`, with its words, at `ip`, by which the flow goes to `addr`. */
+static void print_words(struct printer *printer, const char *name, const char *words, uint64_t ip,
+			uint64_t addr)
 {
 	enum { PERF_COLUMNS = 34 };
 	uint32_t fields = printer->config->fields;
@@ -172,7 +173,7 @@ static void print_words(struct printer *printer, const char *name, const char *w
 	if (fields & FIELD_SYNTH)
 		text_left(&printer->out, words, PERF_COLUMNS);
 	if (printer->config->insn_addr)
-		text_hex(&printer->out, 0, 16);
+		text_hex(&printer->out, addr, 16);
 	print_add_origin(printer, space, ip);
 	print_add_insn_at(printer, space, ip);
 	text_putc(&printer->out, '\n');
@@ -194,22 +195,25 @@ void print_event(struct printer *printer, uint64_t payload)
 	}
 	if (name) {
 		(void)event_words(printer, line, sizeof(line), payload);
-		print_words(printer, name, line, printer->event.value);
+		print_words(printer, name, line, printer->event.value, 0);
 	}
 	if (printer->event.count == PT_CFE)
 		printer->event_data.size = 0;
 }
 
-void print_interrupt_flag(struct printer *printer, bool by_branch)
+void print_interrupt_flag(struct printer *printer, const struct flow_item *branch)
 {
+	const struct waiting_branch *waiting = &printer->waiting;
 	int set = !printer->context.if_clear;
 	char line[64];
 
 	if (!printer->config->itrace.interrupts)
 		return;
 	(void)snprintf(line, sizeof(line), " IFLAG: %d->%d %s branch", !set, set,
-		       by_branch ? "via" : "non");
-	print_words(printer, "iflag", line, printer->ip);
+		       branch ? "via" : "non");
+	print_words(printer, "iflag", line,
+		    waiting->block ? waiting->block->insns[waiting->index].ip : printer->ip,
+		    branch ? branch->value : 0);
 }
 
 void print_transaction(struct printer *printer)

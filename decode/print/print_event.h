@@ -10,8 +10,8 @@ void print_gap(struct printer *printer, uint64_t ip);
 /** A line for printer->event, a packet that is about something other than flow. */
 void print_event(struct printer *printer, uint64_t payload);
 
-/** A line about the interrupt flag, which has changed. */
-void print_interrupt_flag(struct printer *printer, bool by_branch);
+/** A line about the interrupt flag, which has changed; `branch`: by what, NULL: by no branch. */
+void print_interrupt_flag(struct printer *printer, const struct flow_item *branch);
 
 /** A line about a transaction that begins or ends here. */
 void print_transaction(struct printer *printer);

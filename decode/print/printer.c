@@ -329,15 +329,18 @@ static void take_time(struct printer *printer, const struct flow_item *item)
 }
 
 /* What changes with the context and is an event of its own. */
-static void tell_changes(struct printer *printer, const struct pt_context *before, bool by_branch)
+static void tell_changes(struct printer *printer, const struct pt_context *before,
+			 const struct flow_item *branch)
 {
 	if (before->in_tx != printer->context.in_tx)
 		print_transaction(printer);
 	if (before->if_clear != printer->context.if_clear && printer->config->pt->have_event_trace)
-		print_interrupt_flag(printer, by_branch);
+		print_interrupt_flag(printer, branch);
 }
 
-static void take_context(struct printer *printer, const struct pt_context *context, bool by_branch)
+/* `branch`: the FLOW_TO or FLOW_ASYNC with which it changes; NULL: none. */
+static void take_context(struct printer *printer, const struct pt_context *context,
+			 const struct flow_item *branch)
 {
 	struct pt_context before = printer->context;
 
@@ -347,7 +350,7 @@ static void take_context(struct printer *printer, const struct pt_context *conte
 	printer->context = *context;
 	prefix_outdate(printer);
 	if (printer->has_context)
-		tell_changes(printer, &before, by_branch);
+		tell_changes(printer, &before, branch);
 	printer->has_context = true;
 }
 
@@ -376,6 +379,7 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 		      const struct flow_item *item)
 {
 	const struct flow_item *end = batch->items + batch->count;
+	bool is_branch;
 
 	/* a FLOW_TO is about a branch of before, at its time */
 	if (item->kind != FLOW_BLOCK && item->kind != FLOW_TIME && item->kind != FLOW_TO)
@@ -390,8 +394,8 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 	case FLOW_ABORT: printer->is_aborting = true; break;
 	case FLOW_TIME: take_time(printer, item); break;
 	case FLOW_CONTEXT:
-		take_context(printer, &batch->contexts[item->value],
-			     is_kind(item + 1, end, FLOW_TO) || is_kind(item + 1, end, FLOW_ASYNC));
+		is_branch = is_kind(item + 1, end, FLOW_TO) || is_kind(item + 1, end, FLOW_ASYNC);
+		take_context(printer, &batch->contexts[item->value], is_branch ? item + 1 : NULL);
 		break;
 	case FLOW_GAP:
 		printer->gap.kind = (enum gap_kind)item->count;

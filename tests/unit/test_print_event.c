@@ -260,19 +260,22 @@ static void a_gap_says_when_and_where_in_the_file(void **state)
 
 static void the_interrupt_flag_needs_its_letter(void **state)
 {
+	const struct flow_item to = { .kind = FLOW_TO, .value = 0x5678 };
 	struct print_bench *bench = print_bench_new(FIELD_SYNTH, "p");
 
-	print_interrupt_flag(&bench->printer, true);
+	print_interrupt_flag(&bench->printer, &to);
 	assert_int_equal(bench->printer.lines, 0);
 	print_bench_free(bench);
 	bench = print_bench_new(FIELD_EVENT | FIELD_IP | FIELD_SYNTH, "I");
 	bench->printer.ip = 0x1234;
-	print_interrupt_flag(&bench->printer, true);
+	bench->config.insn_addr = true;
+	print_interrupt_flag(&bench->printer, &to);
 	bench->printer.context.if_clear = true;
-	print_interrupt_flag(&bench->printer, false);
-	print_bench_expect(bench,
-			   "       iflag:  IFLAG: 0->1 via branch                        1234\n"
-			   "       iflag:  IFLAG: 1->0 non branch                        1234\n");
+	print_interrupt_flag(&bench->printer, NULL);
+	print_bench_expect(bench, "       iflag:  IFLAG: 0->1 via branch                       "
+				  "5678             1234\n"
+				  "       iflag:  IFLAG: 1->0 non branch                          "
+				  "0             1234\n");
 	print_bench_free(bench);
 }
 

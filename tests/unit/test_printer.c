@@ -299,6 +299,27 @@ static void a_branch_may_go_elsewhere_than_the_flow_does(void **state)
 		      "             3000 =>             1000\n");
 }
 
+static void the_interrupt_flag_changes_at_the_branch(void **state)
+{
+	struct insn iret = { .ip = 0x3000, .class = INSN_IRET };
+	struct block handler = {
+		.ip = 0x3000, .insns = &iret, .count = 1, .end = BLOCK_FAR, .next = 0x3002
+	};
+	struct print_bench *bench = print_bench_new(FIELD_IP | FIELD_ADDR, "Ib");
+	struct pt_context clear = host;
+
+	clear.if_clear = true;
+	add_context(bench, clear);
+	add(bench, FLOW_BEGIN, 0x3000);
+	add_block(bench, &handler);
+	add_context(bench, host);
+	add(bench, FLOW_TO, 0x1000);
+	bench->config.insn_addr = true;
+	prints(bench, "                0 =>             3000\n"
+		      "            1000             3000\n"
+		      "             3000 =>             1000\n");
+}
+
 /* What was told of the context since the last branch is no matter of the next one. */
 static void an_interrupt_is_from_where_the_last_branch_was(void **state)
 {
@@ -509,6 +530,7 @@ int main(void)
 		cmocka_unit_test(branches_that_are_skipped_count),
 		cmocka_unit_test(tracing_ends_with_a_branch_or_behind_it),
 		cmocka_unit_test(a_branch_may_go_elsewhere_than_the_flow_does),
+		cmocka_unit_test(the_interrupt_flag_changes_at_the_branch),
 		cmocka_unit_test(an_interrupt_is_from_where_the_last_branch_was),
 		cmocka_unit_test(instructions_may_be_known_by_packets_only),
 		cmocka_unit_test(a_branch_that_is_not_taken_is_none),
