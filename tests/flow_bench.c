@@ -52,6 +52,7 @@ struct pt_config bench_config(const struct sim_options *options)
 		.cyc = options->pt.cyc,
 		.noretcomp = !options->pt.compress_returns,
 		.have_event_trace = options->event_trace,
+		.cyc_least = options->pt.cyc_threshold,
 		.mtc_shift = options->pt.mtc_shift,
 		.ctc_n = options->pt.ctc_n,
 		.ctc_d = options->pt.ctc_d,

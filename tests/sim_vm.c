@@ -108,13 +108,11 @@ static void arrive(struct sim_vm *vm, enum transfer how, bool taken)
 	}
 }
 
-static void put_event(struct sim_vm *vm, uint64_t type, uint16_t vector, bool with_ip)
+static void put_event(struct sim_vm *vm, uint64_t type, uint16_t vector)
 {
 	if (vm->options.event_trace && vm->pt.enabled)
-		sim_pt_packet(&vm->pt, &(struct pt_packet){ .kind = PT_CFE,
-							    .payload = type,
-							    .count = vector,
-							    .flag = with_ip });
+		sim_pt_packet(&vm->pt, &(struct pt_packet){
+					       .kind = PT_CFE, .payload = type, .count = vector });
 }
 
 /* The source of an asynchronous branch. */
@@ -144,7 +142,7 @@ static void flip_labels(struct sim_vm *vm, struct sim_machine *m, unsigned one_i
 
 static void interrupt(struct sim_vm *vm)
 {
-	put_event(vm, 1, 32, true);
+	put_event(vm, 1, 32);
 	depart(vm);
 	if (vm->options.label_flips && once_in(vm, vm->options.label_flips))
 		flip_labels(vm, machine(vm), 8);
@@ -157,7 +155,7 @@ static void vm_exit(struct sim_vm *vm)
 	if (vm->options.event_trace && vm->pt.enabled)
 		sim_pt_packet(&vm->pt,
 			      &(struct pt_packet){ .kind = PT_EVD, .count = 2, .payload = 12 });
-	put_event(vm, 8, 0, true);
+	put_event(vm, 8, 0);
 	depart(vm);
 	vm->current = 0;
 	machine(vm)->insn = machine(vm)->kernel.vmexit;
@@ -176,7 +174,7 @@ static void vm_enter(struct sim_vm *vm)
 {
 	bool injected, at_once;
 
-	put_event(vm, 7, 0, false);
+	put_event(vm, 7, 0);
 	machine(vm)->insn++;
 	vm->current = vm->loaded;
 	update_state(vm);

@@ -25,42 +25,6 @@ static void go_quickly(struct flow_run *run, uint64_t ip)
 	run->flow->addresses++;
 }
 
-static void take_tip(struct flow_run *run, const struct pt_packet *packet)
-{
-	struct pt_flow *flow = run->flow;
-	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
-
-	flow_tell_time(run);
-	flow->announced.fup_is_plain = false;
-	if (!packet->count) { /* out of context: nobody knows where this goes */
-		if (flow->state == FLOW_RUNNING)
-			flow_gap(run, GAP_MISMATCH, flow->ip);
-		return;
-	}
-	if (flow->state != FLOW_RUNNING) {
-		flow_begin_at(run, ip, 0);
-		say_ip(run, ip, false);
-		return;
-	}
-	if (!flow->announced.at_fup) {
-		if (flow->quick)
-			go_quickly(run, ip);
-		else
-			flow_take_branch(run, ip);
-		return;
-	}
-	flow->announced.at_fup = false;
-	if (flow->announced.aborting)
-		flow_say(run, FLOW_ABORT, 0);
-	flow->announced.aborting = false;
-	flow_commit_context(run);
-	flow_say(run, FLOW_ASYNC, ip);
-	say_ip(run, ip, false);
-	flow->addresses++;
-	flow->ip = ip;
-	flow->block = NULL;
-}
-
 /* It is no longer known where the flow is, nor in which block. */
 static void stop(struct pt_flow *flow, enum flow_state state)
 {
@@ -102,10 +66,11 @@ static bool is_branch_event(const struct pt_packet *packet)
 		CFE_VMEXIT_INTR = 9,
 		CFE_SHUTDOWN = 10,
 		CFE_UINTR = 12,
+		CFE_SWINTR = 14,
 	};
 	const unsigned branches = 1 << CFE_INTR | 1 << CFE_SMI | 1 << CFE_SIPI | 1 << CFE_INIT |
 				  1 << CFE_VMEXIT | 1 << CFE_VMEXIT_INTR | 1 << CFE_SHUTDOWN |
-				  1 << CFE_UINTR;
+				  1 << CFE_UINTR | 1 << CFE_SWINTR;
 
 	return packet->kind == PT_CFE && branches >> packet->payload & 1;
 }
@@ -132,6 +97,44 @@ static void give_up_fup(struct flow_run *run)
 	if (announced->event_count)
 		(void)tell_announced(run, false);
 	announced->fup_is_plain = announced->aborting = false;
+}
+
+static void take_tip(struct flow_run *run, const struct pt_packet *packet)
+{
+	struct pt_flow *flow = run->flow;
+	uint64_t ip = pt_cursor_ip(&flow->cursor, packet);
+
+	flow_tell_time(run);
+	if (flow->announced.event_count) /* their FUP has not come */
+		(void)tell_announced(run, false);
+	flow->announced.fup_is_plain = false;
+	if (!packet->count) { /* out of context: nobody knows where this goes */
+		if (flow->state == FLOW_RUNNING)
+			flow_gap(run, GAP_MISMATCH, flow->ip);
+		return;
+	}
+	if (flow->state != FLOW_RUNNING) {
+		flow_begin_at(run, ip, 0);
+		say_ip(run, ip, false);
+		return;
+	}
+	if (!flow->announced.at_fup) {
+		if (flow->quick)
+			go_quickly(run, ip);
+		else
+			flow_take_branch(run, ip);
+		return;
+	}
+	flow->announced.at_fup = false;
+	if (flow->announced.aborting)
+		flow_say(run, FLOW_ABORT, 0);
+	flow->announced.aborting = false;
+	flow_commit_context(run);
+	flow_say(run, FLOW_ASYNC, ip);
+	say_ip(run, ip, false);
+	flow->addresses++;
+	flow->ip = ip;
+	flow->block = NULL;
 }
 
 void flow_take_pge(struct flow_run *run, const struct pt_packet *packet)
@@ -382,14 +385,18 @@ static void take_tsx(struct pt_flow *flow, const struct pt_packet *packet)
 }
 
 /* Does the next FUP tell where it happened? Of MWAIT, and of the entry to a C-state that it leads
- * to, no bit of the packet says so (SDM "Power Event Trace": MWAIT, PWRE, EXSTOP and FUP). */
-static bool waits_for_fup(const struct flow_announced *announced, const struct pt_packet *packet)
+ * to, no bit of the packet says so (SDM "Power Event Trace": MWAIT, PWRE, EXSTOP and FUP). A
+ * control flow event that is a branch has the FUP of that, unless packets about flow are off; its
+ * bit says that it has one of its own. */
+static bool waits_for_fup(const struct pt_flow *flow, const struct pt_packet *packet)
 {
+	const struct flow_announced *announced = &flow->announced;
 	bool by_mwait = false;
 
 	for (uint32_t i = 0; i < announced->event_count; i++)
 		by_mwait |= announced->events[i].kind == PT_MWAIT;
-	return packet->flag || packet->kind == PT_MWAIT || (packet->kind == PT_PWRE && by_mwait);
+	return packet->flag || packet->kind == PT_MWAIT || (packet->kind == PT_PWRE && by_mwait) ||
+	       (is_branch_event(packet) && flow->state == FLOW_RUNNING);
 }
 
 /* Packets about something other than the flow. */
@@ -397,7 +404,7 @@ static void take_event(struct flow_run *run, const struct pt_packet *packet)
 {
 	struct flow_announced *announced = &run->flow->announced;
 
-	if (!waits_for_fup(announced, packet)) {
+	if (!waits_for_fup(run->flow, packet)) {
 		add_event(run, packet, false);
 		return;
 	}
