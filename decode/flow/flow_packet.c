@@ -45,7 +45,7 @@ static void add_event(struct flow_run *run, const struct pt_packet *packet, bool
 	if (run->flow->gaps_only)
 		return;
 	flow_tell_time(run);
-	item = flow_add(run, FLOW_EVENT, knows_ip(run->flow) ? run->flow->ip : 0);
+	item = flow_add(run, FLOW_EVENT, with_ip || knows_ip(run->flow) ? run->flow->ip : 0);
 	item->count = packet->kind;
 	item->extra = packet->count;
 	item->flags = with_ip ? FLOW_TAKEN : 0;
@@ -202,6 +202,12 @@ static void take_event_fup(struct flow_run *run, uint64_t ip)
 	(void)tell_announced(run, true);
 }
 
+/* Packets about flow are off, but not those of events. */
+static bool tells_events_alone(const struct pt_flow *flow)
+{
+	return flow->state == FLOW_DISABLED && flow->announced.event_count;
+}
+
 static void take_fup(struct flow_run *run, const struct pt_packet *packet)
 {
 	struct pt_flow *flow = run->flow;
@@ -210,11 +216,11 @@ static void take_fup(struct flow_run *run, const struct pt_packet *packet)
 
 	if (packet->count)
 		flow_tell_time(run);
-	if (packet->count && flow->config->no_branches) {
+	if (packet->count && (flow->config->no_branches || tells_events_alone(flow))) {
 		take_event_fup(run, ip);
 		return;
 	}
-	if (!packet->count || flow->state == FLOW_DISABLED) { /* APL12, or packets are off */
+	if (!packet->count || flow->state == FLOW_DISABLED) { /* APL12 */
 		give_up_fup(run);
 		return;
 	}

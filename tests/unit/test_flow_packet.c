@@ -118,6 +118,10 @@ static void an_event_is_told_where_its_fup_says(void **state)
 	put_ip(state, PT_FUP, MIDST);
 	put_ip(state, PT_TIP, OTHER);
 	expect(state, "BLOCK(1000:3) EVENT(1003) VALUE(55) BLOCK(1003:6+) TO(1010)");
+	put_ip(state, PT_TIP_PGD, OTHER); /* while packets about flow are off, too */
+	put(state, (struct pt_packet){ .kind = PT_PTW, .payload = 0x55, .count = 4, .flag = true });
+	put_ip(state, PT_FUP, MIDST);
+	expect(state, "BLOCK(1000:9+) END(1010) EVENT(1003) VALUE(55)");
 }
 
 static struct pt_packet write_with_ip(uint64_t value)
@@ -130,12 +134,9 @@ static void an_event_whose_fup_does_not_come_is_told_without_it(void **state)
 	put(state, write_with_ip(1));
 	put(state, (struct pt_packet){ .kind = PT_OVF });
 	expect(state, "EVENT(1000) VALUE(1) TIME(0) GAP(3) AT(1000)");
+	put(state, write_with_ip(1));
 	put_ip(state, PT_TIP_PGD, OTHER);
-	put(state, write_with_ip(1));
-	put_ip(state, PT_FUP, MIDST);
-	expect(state, "BLOCK(1000:9+) END(1010) EVENT(0) VALUE(1)");
-	put(state, write_with_ip(1));
-	expect(state, "EVENT(1000) VALUE(1)");
+	expect(state, "EVENT(1000) VALUE(1) BLOCK(1000:9+) END(1010)");
 }
 
 /* More events than one FUP can belong to are damage. */
