@@ -287,7 +287,7 @@ static void bad_packet(struct flow_run *run)
 {
 	struct pt_flow *flow = run->flow;
 
-	flow_gap(run, GAP_BAD_PACKET, run->flow->ip);
+	flow_gap(run, GAP_BAD_PACKET, flow->ip);
 	pt_clock_doubt(&flow->clock);
 	pt_cursor_resync(&flow->cursor);
 	if (pt_cursor_position(&flow->cursor) > flow->segment.to)
