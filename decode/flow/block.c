@@ -29,9 +29,9 @@ void code_init(struct code *code, const struct machines *machines)
 
 void code_trim(struct code *code)
 {
-	stretch_table_free(code);
 	for (struct code_space *space = code->spaces; space; space = space->next)
 		free(space->slots);
+	code->stretches = NULL;
 	code->spaces = code->last = NULL;
 	code->slot_bytes = 0;
 	arena_free(&code->arena);
@@ -469,7 +469,7 @@ static void mark_all_patched(struct code *code)
 	for (struct code_space *space = code->spaces; space; space = space->next)
 		if (space->pid < 0)
 			mark_patched(code, space);
-	stretch_table_free(code);
+	stretch_table_clear(code);
 }
 
 void code_add_sites(struct code *code, const struct code_site *sites, size_t count)

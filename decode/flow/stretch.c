@@ -1,6 +1,6 @@
 #include "decode/flow/stretch.h"
 
-#include "decode/base/huge_pages.h"
+#include <string.h>
 
 enum {
 	PASSES_MOST = 8, /* blocks in a row that need no packet */
@@ -10,14 +10,14 @@ enum {
 bool stretch_table(struct code *code)
 {
 	if (!code->stretches)
-		code->stretches = huge_pages_map(TABLE_BYTES);
+		code->stretches = arena_alloc_line(&code->arena, TABLE_BYTES);
 	return code->stretches;
 }
 
-void stretch_table_free(struct code *code)
+void stretch_table_clear(struct code *code)
 {
-	huge_pages_unmap(code->stretches, TABLE_BYTES);
-	code->stretches = NULL;
+	if (code->stretches)
+		memset(code->stretches, 0, TABLE_BYTES);
 }
 
 /* All of a block runs: its calls are on the stack. False when there are too many. */

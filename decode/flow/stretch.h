@@ -13,7 +13,7 @@
 #include "decode/flow/block.h"
 
 enum {
-	STRETCH_TABLE_BITS = 15, /* 2 MB: a huge page */
+	STRETCH_TABLE_BITS = 14, /* 1 MB: half of a huge page */
 	STRETCH_PUSHES = 4,
 	STRETCH_NO_BITS = 2, /* the stop bit, and nothing below it */
 };
@@ -35,8 +35,8 @@ _Static_assert(sizeof(struct stretch) == 64, "a line of the cache, and a power o
 /** Whether there is a table, which is made here if there is none. False when memory is out. */
 bool stretch_table(struct code *code);
 
-/** Forget all that is remembered, and the table. */
-void stretch_table_free(struct code *code);
+/** Forget all that is remembered. */
+void stretch_table_clear(struct code *code);
 
 /**
  * Follow the bits of a TNT packet from a block, as far as successor pointers lead, and remember it.
