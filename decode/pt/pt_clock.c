@@ -34,9 +34,12 @@ static uint64_t crystal_ticks(const struct pt_clock *clock, int64_t ctc)
  * one just before: then that is still the time of the last one, less than the threshold ago. */
 static uint64_t counted_from(const struct pt_clock *clock, uint64_t tsc)
 {
-	uint64_t last = clock->base + ((clock->cycles * clock->ratio) >> PT_CYC_SHIFT);
-	uint64_t most = (clock->config->cyc_least * clock->ratio) >> PT_CYC_SHIFT;
+	uint64_t least = clock->config->cyc_least, last, most;
 
+	if (!least)
+		return tsc;
+	last = clock->base + ((clock->cycles * clock->ratio) >> PT_CYC_SHIFT);
+	most = (least * clock->ratio) >> PT_CYC_SHIFT;
 	if (last >= tsc)
 		return tsc;
 	return tsc - last < most ? last : tsc - most;
