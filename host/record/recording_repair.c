@@ -19,7 +19,6 @@
 
 enum {
 	SIZE_FIELD = 8,
-	ALIGN = 8,
 	ATTRS_FIELD = 24,
 	PAYLOADS = sizeof(((struct perf_features *)NULL)->payloads) / sizeof(struct bytes),
 };
@@ -33,7 +32,7 @@ static int take_trace(const struct perf_item *item, struct recording_out *out,
 		      struct cut_piece *cut)
 {
 	const uint64_t size = load_le(item->data + SIZE_FIELD, 8);
-	const uint64_t whole = item->payload.size & ~(uint64_t)(ALIGN - 1);
+	const uint64_t whole = item->payload.size;
 	const struct recording_trace_entry entry = { item->file_offset, item->size };
 
 	if (size && !whole)
