@@ -255,9 +255,9 @@ static int parse(const struct option_row *rows, int argc, char **argv, struct re
 {
 	const struct options options = {
 		.usage = "ptvm record --domain NAME|-p PID|-t TID|-C CPUS|-a [OPTION]... "
-			 "[-- COMMAND]",
-		.summary = "Trace the vCPU threads of guests, host and guest together, until "
-			   "COMMAND ends or Ctrl-C.",
+			 "[COMMAND]",
+		.summary = "Trace the vCPU threads of guests, host and guest, until COMMAND ends "
+			   "or Ctrl-C.",
 		.rows = rows,
 		.takes_command = true,
 		.refused = refused,

@@ -20,6 +20,7 @@ enum {
 	AUX_KIB = 16 * 1024,
 	SNAPSHOT_KIB = 4 * 1024,
 	SAMPLED_KIB = 64,       /* the largest sample */
+	STREAM_PAGES = 2,       /* as in perf, the least where trace is read while it is written */
 	UNPRIVILEGED_KIB = 128, /* as in perf: of each kind; all that perf_event_mlock_kb allows */
 	WATERMARKS = 4,         /* the trace is handed out each quarter of a ring */
 	MODE_HOST_GUEST = 1,
@@ -128,6 +129,8 @@ static void choose_sizes(const struct perf_kernel *kernel, const struct record_o
 		aux = options->snapshot_size ? options->snapshot_size : aux_kib * KIB;
 	plan->choice.record_pages = pages(kernel, records);
 	plan->choice.aux_pages = pages(kernel, aux);
+	if (!options->is_snapshot && !is_sampled && plan->choice.aux_pages < STREAM_PAGES)
+		plan->choice.aux_pages = STREAM_PAGES;
 	aux = plan->choice.aux_pages * kernel->page_size;
 	plan->snapshot_size = options->snapshot_size ? options->snapshot_size : aux;
 	if (!options->is_snapshot && !is_sampled)

@@ -147,6 +147,9 @@ static void sizes_are_powers_of_two_of_pages(void **state)
 	assert_int_equal(plan(), 0);
 	assert_int_equal(record_bytes(), FAKE_PAGE_SIZE);
 	assert_int_equal(aux_bytes(), 4 * FAKE_PAGE_SIZE);
+	bench.options.aux_size = 1;
+	assert_int_equal(plan(), 0);
+	assert_int_equal(aux_bytes(), 2 * FAKE_PAGE_SIZE);
 	bench.options.aux_size = UINT64_MAX;
 	assert_int_equal(plan(), 0);
 	assert_true(bench.plan.choice.aux_pages <= UINT64_MAX / FAKE_PAGE_SIZE);
@@ -159,6 +162,10 @@ static void snapshots_have_rings_of_their_size(void **state)
 	assert_int_equal(aux_bytes(), 4 << 20);
 	assert_int_equal(bench.plan.snapshot_size, 4 << 20);
 	assert_int_equal(bench.plan.choice.perf.aux_watermark, 0);
+	bench.options.aux_size = 1;
+	assert_int_equal(plan(), 0);
+	assert_int_equal(aux_bytes(), FAKE_PAGE_SIZE);
+	bench.options.aux_size = 0;
 	bench.options.snapshot_size = 5000;
 	assert_int_equal(plan(), 0);
 	assert_int_equal(aux_bytes(), 8192);
