@@ -12,6 +12,7 @@ enum {
 	CHUNK_MOST = 2 * SPOOL_FROM, /* of a spooled arena, whose chunks are half of what it has */
 	LARGE = HUGE_PAGE / 2,       /* what is not smaller lies in huge pages in any case */
 	ALIGN = 16,
+	LINE = 64, /* of the cache */
 };
 
 struct arena_chunk {
@@ -73,26 +74,36 @@ static int add_chunk(struct arena *arena, size_t size)
 	return 0;
 }
 
-void *arena_alloc(struct arena *arena, size_t size)
+/* Bytes that must be left out for what comes next to be aligned, a power of two. */
+static size_t padding(const struct arena *arena, size_t align)
+{
+	return -(uintptr_t)(arena->chunks->bytes + arena->used) & (align - 1);
+}
+
+static void *alloc_aligned(struct arena *arena, size_t size, size_t align)
 {
 	uint8_t *p;
 
 	if (size > SIZE_MAX / 2)
 		return NULL;
 	size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-	if ((!arena->chunks || arena->size - arena->used < size) && add_chunk(arena, size))
+	if ((!arena->chunks || arena->size - arena->used < padding(arena, align) + size) &&
+	    add_chunk(arena, size + align - ALIGN))
 		return NULL;
+	arena->used += padding(arena, align);
 	p = arena->chunks->bytes + arena->used;
 	arena->used += size;
 	return p;
 }
 
+void *arena_alloc(struct arena *arena, size_t size)
+{
+	return alloc_aligned(arena, size, ALIGN);
+}
+
 void *arena_alloc_line(struct arena *arena, size_t size)
 {
-	enum { LINE = 64 };
-	uintptr_t p = (uintptr_t)arena_alloc(arena, size + LINE - ALIGN);
-
-	return (void *)((p + LINE - 1) & ~(uintptr_t)(LINE - 1));
+	return alloc_aligned(arena, size, LINE);
 }
 
 char *arena_strndup(struct arena *arena, const char *text, size_t length)
