@@ -61,11 +61,12 @@ struct block *flow_fixture_block(struct flow_fixture *f, uint64_t ip)
 static int item_text(const struct flow_item *item, char *to, size_t room)
 {
 	static const char *const names[] = {
-		[FLOW_BLOCK] = "BLOCK", [FLOW_TO] = "TO",     [FLOW_ASYNC] = "ASYNC",
-		[FLOW_BEGIN] = "BEGIN", [FLOW_END] = "END",   [FLOW_END_ASYNC] = "END_ASYNC",
-		[FLOW_ABORT] = "ABORT", [FLOW_TIME] = "TIME", [FLOW_CONTEXT] = "CONTEXT",
-		[FLOW_GAP] = "GAP",     [FLOW_AT] = "AT",     [FLOW_EVENT] = "EVENT",
-		[FLOW_VALUE] = "VALUE", [FLOW_IP] = "IP",     [FLOW_HERE] = "HERE",
+		[FLOW_BLOCK] = "BLOCK",   [FLOW_TO] = "TO",     [FLOW_ASYNC] = "ASYNC",
+		[FLOW_BEGIN] = "BEGIN",   [FLOW_END] = "END",   [FLOW_END_ASYNC] = "END_ASYNC",
+		[FLOW_ABORT] = "ABORT",   [FLOW_TIME] = "TIME", [FLOW_CONTEXT] = "CONTEXT",
+		[FLOW_GAP] = "GAP",       [FLOW_AT] = "AT",     [FLOW_EVENT] = "EVENT",
+		[FLOW_VALUE] = "VALUE",   [FLOW_IP] = "IP",     [FLOW_HERE] = "HERE",
+		[FLOW_SWITCH] = "SWITCH",
 	};
 
 	if (item->kind == FLOW_BLOCK)

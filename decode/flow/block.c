@@ -418,7 +418,7 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 	block->next = next;
 	block->space = space;
 	block->astray = astray;
-	block->timed |= is_int3_handler(space, ip);
+	block->timed |= is_int3_handler(space, ip) || ip == code->switch_ip;
 	block->patched = astray || is_patched(code, block);
 	if (end == BLOCK_CONDITIONAL)
 		block->target = draft.insns[draft.count - 1].target;

@@ -41,7 +41,8 @@ struct block {
 	uint16_t count; /* instructions */
 	uint16_t push_count;
 	uint8_t end;  /* enum block_end */
-	bool timed;   /* from_ns, to_ns are limits: no links go to or from it */
+	bool timed;   /* from_ns, to_ns are limits, or it must be met each time: no links go to or
+		       * from it */
 	bool patched; /* has an instruction that was found patched: no links go to or from it */
 	bool astray;  /* begins inside of an instruction of a module: neither to this one */
 	const struct insn *insns;
@@ -90,8 +91,8 @@ struct code {
 	struct stretch *stretches; /* stretch.h: what is remembered; NULL: nothing */
 	size_t slot_bytes;         /* of the tables of spaces, which are not in the arena */
 	size_t most_bytes;         /* of both, before all should be dropped */
-	/* The host's __switch_to, where a block always begins, as the process changes there; 0
-	 * unknown. */
+	/* The host's __switch_to, where a block always begins that is met each time, as the process
+	 * changes there; 0 unknown. */
 	uint64_t switch_ip;
 	struct {
 		struct code_site *items;

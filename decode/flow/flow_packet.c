@@ -39,13 +39,16 @@ static bool knows_ip(const struct pt_flow *flow)
 
 static void add_event(struct flow_run *run, const struct pt_packet *packet, bool with_ip)
 {
+	const uint64_t ip = with_ip || knows_ip(run->flow) ? run->flow->ip : 0;
 	struct flow_item *item;
 
 	run->flow->events += packet->kind != PT_PSB && packet->kind != PT_CBR;
+	if (!ip)
+		flow_say_switch(run);
 	if (run->flow->gaps_only)
 		return;
 	flow_tell_time(run);
-	item = flow_add(run, FLOW_EVENT, with_ip || knows_ip(run->flow) ? run->flow->ip : 0);
+	item = flow_add(run, FLOW_EVENT, ip);
 	item->count = packet->kind;
 	item->extra = packet->count;
 	item->flags = with_ip ? FLOW_TAKEN : 0;

@@ -105,6 +105,16 @@ static void lose_way(struct flow_run *run, enum gap_kind kind)
 	flow_way_back_find(run, tnt, count);
 }
 
+void flow_say_switch(struct flow_run *run)
+{
+	const struct pt_flow *flow = run->flow;
+
+	if (!flow->gaps_only || flow->trial || !flow->where.switch_count)
+		return;
+	flow_add_time(run);
+	(void)flow_add(run, FLOW_SWITCH, 0);
+}
+
 void flow_begin_at(struct flow_run *run, uint64_t ip, uint8_t flags)
 {
 	struct pt_flow *flow = run->flow;
@@ -112,6 +122,7 @@ void flow_begin_at(struct flow_run *run, uint64_t ip, uint8_t flags)
 	flow_commit_context(run);
 	if (!flow->gaps_only)
 		flow_add(run, FLOW_BEGIN, ip)->flags = flags;
+	flow_say_switch(run);
 	log_mismatch(flow, MISMATCH_FOUND, 0);
 	flow->state = FLOW_RUNNING;
 	flow->ip = ip;
@@ -235,6 +246,8 @@ static inline void emit_block(struct flow_run *run, struct block *block, unsigne
 	}
 	if (run->flow->gaps_only) {
 		note_block(run->flow, block);
+		if (block->ip == run->flow->where.code->switch_ip && !run->flow->context.nr)
+			flow_say_switch(run);
 		return;
 	}
 	run->batch->items[run->batch->count++] = (struct flow_item){

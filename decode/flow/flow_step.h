@@ -92,6 +92,10 @@ static inline void flow_tell_time(struct flow_run *run)
 		flow_add_time(run);
 }
 
+/** Append a FLOW_SWITCH if only gaps are asked for, which are told with their thread; otherwise
+ * what happens here tells it. */
+void flow_say_switch(struct flow_run *run);
+
 /** The pending context becomes the present one; append a FLOW_CONTEXT if it differs. */
 void flow_commit_context(struct flow_run *run);
 

@@ -41,10 +41,11 @@ enum flow_kind {
 		     * FLOW_VALUE follows with its payload; `value`: the present IP, 0 unknown;
 		     * FLOW_TAKEN: the event was told with it */
 	FLOW_VALUE,
-	FLOW_IP,   /* `value`: an instruction that ran, of which no block is known (`quick`);
-		    * FLOW_TAKEN: the FLOW_ASYNC or FLOW_END_ASYNC that follows is from there */
-	FLOW_HERE, /* `value`: where the flow is as the segment begins; it goes on from the former
-		      one */
+	FLOW_IP,     /* `value`: an instruction that ran, of which no block is known (`quick`);
+		      * FLOW_TAKEN: the FLOW_ASYNC or FLOW_END_ASYNC that follows is from there */
+	FLOW_HERE,   /* `value`: where the flow is as the segment begins; it goes on from the former
+			one */
+	FLOW_SWITCH, /* with `gaps_only`: the thread may be another from here on */
 };
 
 enum { FLOW_TAKEN = 1, FLOW_STATED = 2 };
@@ -258,7 +259,8 @@ struct pt_flow {
 
 /**
  * Begin with a segment (copied). With `gaps_only` no FLOW_BLOCK, FLOW_TO and such are added, and
- * FLOW_TIME only before a gap or event. `config` and what `where` points to must outlive the flow.
+ * FLOW_TIME only before a gap or FLOW_SWITCH. `config` and what `where` points to must outlive the
+ * flow.
  */
 void pt_flow_init(struct pt_flow *flow, const struct pt_segment *segment,
 		  const struct pt_config *config, const struct flow_code *where, bool gaps_only);

@@ -406,6 +406,7 @@ static void take_item(struct printer *printer, const struct flow_batch *batch,
 	case FLOW_VALUE: take_event(printer, item->value); break;
 	case FLOW_IP: print_async_insn(printer, item); break;
 	case FLOW_HERE: printer->ip = item->value; break;
+	case FLOW_SWITCH: prefix_switch(printer); break;
 	}
 }
 

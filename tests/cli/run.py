@@ -492,6 +492,18 @@ def test_threads_change_nothing():
         equal((args, [run.stdout == one.stdout and run.stderr == one.stderr for run in others]), (args, [True] * 3))
 
 
+def test_errors_have_the_same_thread_whatever_is_printed_beside():
+    """Also where no code tells when the kernel switches from one to the other."""
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copy(RECORDING / "data", place)
+        alone, beside = ([line for line in ptvm("script", "-i", f"{place}/data", itrace).stdout.splitlines() if " error " in line]
+                         for itrace in ("--itrace=e", "--itrace=be"))
+    threads = {line.partition(" tid ")[2].split()[0] for line in alone}
+    assert len(alone) > 100 and len(threads) > 2, (len(alone), threads)
+    equal([pair for pair in zip(alone, beside) if pair[0] != pair[1]], [])
+    equal(len(alone), len(beside))
+
+
 def test_instructions_may_be_in_the_syntax_of_intel():
     att, intel = (ptvm("script", "-i", RECORDING, "-C1", "--insn-trace", "-F", "ip,disasm", *option).stdout.splitlines()
                   for option in ([], ["--intel"]))

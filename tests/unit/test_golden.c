@@ -105,6 +105,7 @@ static void add_item(struct text *text, const struct flow_batch *batch,
 	case FLOW_VALUE: break;
 	case FLOW_IP: add_hex(text, "ip ", item->value); break;
 	case FLOW_HERE: add_hex(text, "here ", item->value); break;
+	case FLOW_SWITCH: add(text, "switch"); break;
 	}
 }
 
