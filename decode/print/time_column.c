@@ -20,9 +20,8 @@ static uint64_t shown(struct time_column *column, uint64_t time_ns)
 {
 	uint64_t previous = column->previous;
 
-	if (!column->begun)
+	if (!column->first)
 		column->first = previous = time_ns;
-	column->begun = true;
 	column->previous = time_ns;
 	return time_ns - (column->relative ? column->first : previous);
 }

@@ -11,9 +11,9 @@ enum { TIME_COLUMN_MARK = 0x1f };
 
 struct time_column {
 	bool relative, delta, nanoseconds;
-	bool begun;
-	uint64_t first, previous; /* ns of lines written */
-	struct text text;         /* of time_column_fill() */
+	uint64_t first,
+		previous; /* ns of lines written; made up records have 0, which is no time */
+	struct text text; /* of time_column_fill() */
 };
 
 /** Whether times wait for the merged output. */

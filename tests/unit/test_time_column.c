@@ -47,12 +47,26 @@ static void delta_times_count_from_the_former_line(void **state)
 	text_free(&column.text);
 }
 
+static void made_up_records_have_no_time_to_count_from(void **state)
+{
+	struct time_column relative = { .relative = true }, delta = { .delta = true };
+
+	filled(&relative, "\037mmap\n", 0, "    0.000000: mmap\n");
+	filled(&relative, "\037x\n", 3000000000, "    0.000000: x\n");
+	filled(&relative, "\037y\n", 3000001000, "    0.000001: y\n");
+	filled(&delta, "\037mmap\n", 0, "    0.000000: mmap\n");
+	filled(&delta, "\037x\n", 3000000000, "    0.000000: x\n");
+	filled(&delta, "\037y\n", 3000001000, "    0.000001: y\n");
+	text_free(&relative.text);
+	text_free(&delta.text);
+}
+
 static void a_line_without_a_mark_stays_as_it_is(void **state)
 {
 	struct time_column column = { .relative = true };
 
 	filled(&column, " instruction trace error\n\n", 10, " instruction trace error\n\n");
-	assert_false(column.begun);
+	assert_int_equal(column.first, 0);
 	text_free(&column.text);
 }
 
@@ -62,6 +76,7 @@ int main(void)
 		cmocka_unit_test(a_time_has_six_or_nine_digits),
 		cmocka_unit_test(relative_times_count_from_the_first_line),
 		cmocka_unit_test(delta_times_count_from_the_former_line),
+		cmocka_unit_test(made_up_records_have_no_time_to_count_from),
 		cmocka_unit_test(a_line_without_a_mark_stays_as_it_is),
 	};
 
