@@ -12,7 +12,6 @@
 
 struct check_args {
 	struct check_guest guest;
-	uint64_t pid;
 	bool json;
 };
 
@@ -22,8 +21,8 @@ static int parse_options(struct check_args *args, int argc, char **argv, struct 
 		{ 0, "domain", OPT_STRING, &args->guest.name, "NAME",
 		  "look at this guest, too: a libvirt domain by name, UUID or id, or a QEMU's "
 		  "-name" },
-		{ 'p', "pid", OPT_U64, &args->pid, "PID",
-		  "look at the guest that process PID runs" },
+		{ 'p', "pid", OPT_CALL, &args->guest.pid, "PID",
+		  "look at the guest that process PID runs", .call = guest_way_read_pid },
 		{ 'c', "connect", OPT_STRING, &args->guest.uri, "URI",
 		  "libvirt to talk to (default: $LIBVIRT_DEFAULT_URI, then qemu:///system)" },
 		{ 0, "json", OPT_FLAG, &args->json, NULL, "print JSON" },
@@ -39,8 +38,7 @@ static int parse_options(struct check_args *args, int argc, char **argv, struct 
 	int r = options_parse(&options, argc, argv, stdout, error);
 
 	if (!r)
-		r = guest_way_check_name(args->guest.name, args->pid, error);
-	args->guest.pid = (pid_t)args->pid;
+		r = guest_way_check_name(args->guest.name, args->guest.pid, error);
 	return r;
 }
 
@@ -102,7 +100,7 @@ int cmd_check(int argc, char **argv, struct ptvm_error *error)
 		return r;
 	check_host(&roots, ".", &list);
 	check_libvirt(args.guest.uri, &list);
-	if (args.guest.name || args.pid)
+	if (args.guest.name || args.guest.pid)
 		check_guest(&roots, &args.guest, &list);
 	if (args.json)
 		r = print_json(&list);

@@ -18,7 +18,7 @@
 
 struct guest_args {
 	const char *domain, *via, *uri, *output;
-	uint64_t pid; /* 0: none is named */
+	pid_t pid; /* 0: none is named */
 	struct vm_process process;
 };
 
@@ -27,8 +27,9 @@ static int parse_options(struct guest_args *args, int argc, char **argv, struct 
 	const struct option_row rows[] = {
 		{ 0, "domain", OPT_STRING, &args->domain, "NAME",
 		  "the guest: a libvirt domain by name, UUID or id" },
-		{ 'p', "pid", OPT_U64, &args->pid, "PID",
-		  "the guest by its process: QEMU, Firecracker, cloud-hypervisor, crosvm" },
+		{ 'p', "pid", OPT_CALL, &args->pid, "PID",
+		  "the guest by its process: QEMU, Firecracker, cloud-hypervisor, crosvm",
+		  .call = guest_way_read_pid },
 		{ 0, "via", OPT_STRING, &args->via, "WAY[,WAY]...",
 		  "how its files are read: agent (the default), ssh=[USER@]HOST, mount=DIR or "
 		  "memory",
@@ -56,7 +57,7 @@ static int parse_options(struct guest_args *args, int argc, char **argv, struct 
 static int find_process(struct guest_args *args, struct copy_ways *ways, struct ptvm_error *error)
 {
 	const struct roots roots = roots_here();
-	int r = vm_process_read(&roots, (pid_t)args->pid, &args->process, error);
+	int r = vm_process_read(&roots, args->pid, &args->process, error);
 
 	args->domain = args->process.name[0] ? args->process.name : NULL;
 	ways->target.domain = args->process.uuid;
@@ -123,7 +124,7 @@ int cmd_guest(int argc, char **argv, struct ptvm_error *error)
 	if (r)
 		return r;
 	ways.list = args.via;
-	ways.target = (struct guest_target){ args.uri, args.domain, (pid_t)args.pid };
+	ways.target = (struct guest_target){ args.uri, args.domain, args.pid };
 	r = args.pid ? find_process(&args, &ways, error) : 0;
 	if (!r)
 		r = copy_loop_by_ways(&ways, copy_guest, &args, error);

@@ -1,8 +1,9 @@
 #include "host/vm/guest_way.h"
 
-#include <inttypes.h>
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "guest/channel.h"
@@ -47,10 +48,20 @@ void guest_way_next(const char **list, char via[GUEST_WAY_BYTES])
 	*list = (*list)[length] ? *list + length + 1 : NULL;
 }
 
-int guest_way_check_name(const char *domain, uint64_t pid, struct ptvm_error *error)
+int guest_way_read_pid(void *pid, const char *value, struct ptvm_error *error)
 {
-	if (pid > INT_MAX)
-		return ptvm_fail(error, PTVM_BAD_USAGE, "there is no process %" PRIu64, pid);
+	char *end;
+	long number = isdigit((unsigned char)*value) ? strtol(value, &end, 10) : 0;
+
+	if (number < 1 || number > INT_MAX || *end)
+		return ptvm_fail(error, PTVM_BAD_USAGE,
+				 "-p takes the number of a process, not '%s'", value);
+	*(pid_t *)pid = (pid_t)number;
+	return 0;
+}
+
+int guest_way_check_name(const char *domain, pid_t pid, struct ptvm_error *error)
+{
 	if (domain && !*domain)
 		return ptvm_fail(error, PTVM_BAD_USAGE, "--domain needs the name of a guest");
 	if (pid && domain)

@@ -43,10 +43,13 @@ void guest_way_next(const char **list, char via[GUEST_WAY_BYTES]);
  * @domain  NULL: not named
  * @pid     0: not named
  *
- * Returns 0, or -PTVM_BAD_USAGE: both are given, the name is empty, or no process can have this
- * number.
+ * Returns 0, or -PTVM_BAD_USAGE: both are given, or the name is empty.
  */
-int guest_way_check_name(const char *domain, uint64_t pid, struct ptvm_error *error);
+int guest_way_check_name(const char *domain, pid_t pid, struct ptvm_error *error);
+
+/** The value of -p into `pid`, a pid_t: an option's `call`. Returns 0, or -PTVM_BAD_USAGE if no
+ * process can have this number. */
+int guest_way_read_pid(void *pid, const char *value, struct ptvm_error *error);
 
 /**
  * Are all ways of a list known, and do they suffice to find the guest?

@@ -387,7 +387,7 @@ def test_guest_says_which_way_it_wants():
     refused(["guest", "--via", "ssh="], "ptvm guest: ssh: no host is named")
     refused(["guest", "--domain="], "ptvm guest: --domain needs the name of a guest")
     refused(["guest", "--domain=a", "-p1"], "ptvm guest: --domain and -p both name the guest")
-    refused(["guest", "-p", "99999999999"], "ptvm guest: there is no process 99999999999")
+    refused(["guest", "-p", "99999999999"], "ptvm guest: -p takes the number of a process, not '99999999999'")
 
 
 def test_a_guest_can_be_a_process():
@@ -846,8 +846,9 @@ def test_check_names_what_is_not_there():
 def test_check_refuses_what_cannot_be_meant():
     refused(["check", "--domain"], "ptvm check: option needs an argument: --domain")
     refused(["check", "--domain=a", "-p1"], "ptvm check: --domain and -p both name the guest")
-    refused(["check", "-p", "4294967296"], "ptvm check: there is no process 4294967296")
-    refused(["check", "-p", "x"], "ptvm check: -p takes a number, not 'x'")
+    for pid in ("0", "x", "1x", "2147483648", "4294967296"):
+        refused(["check", "-p", pid], f"ptvm check: -p takes the number of a process, not '{pid}'")
+        refused(["guest", "-p", pid], f"ptvm guest: -p takes the number of a process, not '{pid}'")
     refused(["check", "vm"], "ptvm check: unexpected argument: vm; see 'ptvm check --help'")
 
 

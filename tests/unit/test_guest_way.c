@@ -124,7 +124,7 @@ static void a_way_that_is_too_long_is_none(void **state)
 	assert_int_equal(guest_way_check(list, true, NULL), -PTVM_BAD_USAGE);
 }
 
-static void assert_name(const char *domain, uint64_t pid, const char *message)
+static void assert_name(const char *domain, pid_t pid, const char *message)
 {
 	struct ptvm_error error = { 0 };
 
@@ -138,10 +138,32 @@ static void a_guest_is_named_once(void **state)
 	assert_name("vm", 0, NULL);
 	assert_name(NULL, 1, NULL);
 	assert_name(NULL, INT_MAX, NULL);
-	assert_name(NULL, (uint64_t)INT_MAX + 1, "there is no process 2147483648");
 	assert_name("", 0, "--domain needs the name of a guest");
 	assert_name("", 7, "--domain needs the name of a guest");
 	assert_name("vm", 7, "--domain and -p both name the guest");
+}
+
+static void assert_no_pid(const char *text, const char *message)
+{
+	struct ptvm_error error = { 0 };
+	pid_t pid = 5;
+
+	assert_int_equal(guest_way_read_pid(&pid, text, &error), -PTVM_BAD_USAGE);
+	assert_string_equal(error.message, message);
+	assert_int_equal(pid, 5);
+}
+
+static void a_process_has_a_positive_number(void **state)
+{
+	pid_t pid;
+
+	assert_int_equal(guest_way_read_pid(&pid, "2147483647", NULL), 0);
+	assert_int_equal(pid, INT_MAX);
+	assert_no_pid("2147483648", "-p takes the number of a process, not '2147483648'");
+	assert_no_pid("0", "-p takes the number of a process, not '0'");
+	assert_no_pid("-1", "-p takes the number of a process, not '-1'");
+	assert_no_pid("12a", "-p takes the number of a process, not '12a'");
+	assert_no_pid("", "-p takes the number of a process, not ''");
 }
 
 static void assert_list(const char *list, bool has_domain, bool is_good)
@@ -264,6 +286,7 @@ int main(void)
 		cmocka_unit_test(ways_are_taken_one_by_one),
 		cmocka_unit_test(a_way_that_is_too_long_is_none),
 		cmocka_unit_test(a_guest_is_named_once),
+		cmocka_unit_test(a_process_has_a_positive_number),
 		cmocka_unit_test(lists_are_checked_as_a_whole),
 		TEST(what_is_wrong_with_a_list_is_told),
 		TEST(a_mount_needs_no_libvirt),
