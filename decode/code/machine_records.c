@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "decode/base/plural.h"
 #include "decode/base/vec.h"
@@ -297,20 +298,27 @@ static void add_build_id(const struct reader *reader, struct perf_mmap *map)
 		map->build_id = (*found)->id;
 }
 
-/* perf's name for what is not a file: code made at run time, described by /tmp/perf-PID.map. */
+/* Memory that is no file's. */
+static bool is_anonymous(const struct perf_mmap *map)
+{
+	static const char *const names[] = { "//anon", "/dev/zero", "/anon_hugepage",
+					     "[stack", "/SYSV",     "[heap]" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(map->filename, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* perf's name for code made at run time, which /tmp/perf-PID.map describes; NULL: no memory. */
 static const char *user_name(struct machine *host, const struct perf_mmap *map)
 {
-	static const char *const made_up[] = { "//anon", "/dev/zero", "/anon_hugepage",
-					       "[stack", "/SYSV",     "[heap]" };
 	char name[40];
 
-	for (size_t i = 0; i < sizeof(made_up) / sizeof(made_up[0]); i++) {
-		if (strncmp(map->filename, made_up[i], strlen(made_up[i])))
-			continue;
-		(void)snprintf(name, sizeof(name), "/tmp/perf-%d.map", map->pid);
-		return arena_strndup(&host->names, name, strlen(name));
-	}
-	return map->filename;
+	if (!is_anonymous(map) || !(map->protection & PROT_EXEC))
+		return map->filename;
+	(void)snprintf(name, sizeof(name), "/tmp/perf-%d.map", map->pid);
+	return arena_strndup(&host->names, name, strlen(name));
 }
 
 static int read_user_map(struct reader *reader, const struct perf_record *record, uint64_t order)
@@ -330,7 +338,7 @@ static int read_user_map(struct reader *reader, const struct perf_record *record
 	dso = machine_dso(host, name, &map.build_id);
 	if (!dso)
 		return -PTVM_NO_MEMORY;
-	dso->is_anonymous = name != map.filename;
+	dso->is_anonymous = is_anonymous(&map);
 	process_map = (struct process_map){ map.start, map.page_offset, dso };
 	return processes_map(&host->processes, map.pid, &process_map, map.size, record->time,
 			     order);

@@ -1,6 +1,7 @@
 #include "decode/perf/perf_record.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "decode/base/bytes.h"
 #include "decode/base/error.h"
@@ -71,6 +72,7 @@ int perf_mmap_read(const struct perf_record *record, struct perf_mmap *ret)
 		.size = u64_at(record, 16),
 		.page_offset = u64_at(record, 24),
 		.filename = filename,
+		.protection = record->misc & PERF_MISC_MMAP_DATA ? PROT_NONE : PROT_EXEC,
 	};
 	if (record->type == PERF_MMAP2)
 		read_mmap2(record, ret);

@@ -26,8 +26,9 @@ enum {
 struct perf_mmap {
 	int32_t pid, tid;
 	uint64_t start, size, page_offset;
-	uint32_t protection, flags; /* MMAP2 only */
-	uint32_t major, minor;      /* of the device; MMAP2 without build id */
+	uint32_t protection;   /* PROT_EXEC and such; of MMAP PROT_EXEC only */
+	uint32_t flags;        /* MMAP2 only */
+	uint32_t major, minor; /* of the device; MMAP2 without build id */
 	uint64_t inode, generation;
 	struct build_id build_id;
 	const char *filename;

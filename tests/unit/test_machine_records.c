@@ -353,6 +353,7 @@ static void what_is_no_file_is_named_as_perf_names_it(void **state)
 		bench = *state;
 		add_map(bench, USER, PID, PAGE, PAGE, 0, names[i]);
 		add_map(bench, USER, PID, 2 * PAGE, PAGE, 0, "[vdso]");
+		add_map(bench, USER | PERF_MISC_MMAP_DATA, PID, 3 * PAGE, PAGE, 0, names[i]);
 		assert_string_equal(file_at(read_all(bench), PID, 10), "/tmp/perf-77.map");
 		assert_true(processes_find(&bench->machines.host->processes, PID, PAGE, 10, &view));
 		assert_true(view.map->dso->is_anonymous);
@@ -360,6 +361,10 @@ static void what_is_no_file_is_named_as_perf_names_it(void **state)
 			processes_find(&bench->machines.host->processes, PID, 2 * PAGE, 30, &view));
 		assert_string_equal(view.map->dso->name, "[vdso]");
 		assert_false(view.map->dso->is_anonymous);
+		assert_true(
+			processes_find(&bench->machines.host->processes, PID, 3 * PAGE, 30, &view));
+		assert_string_equal(view.map->dso->name, names[i]); /* data */
+		assert_true(view.map->dso->is_anonymous);
 		assert_int_equal(tear_down(state), 0);
 	}
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -46,7 +47,11 @@ static void an_mmap_has_a_range_and_a_name(void **state)
 	assert_int_equal(map.size, 0x2000);
 	assert_int_equal(map.page_offset, 0x3000);
 	assert_string_equal(map.filename, "[x]_t");
-	assert_int_equal(map.protection | map.flags | map.build_id.size, 0);
+	assert_int_equal(map.protection, PROT_EXEC);
+	assert_int_equal(map.flags | map.build_id.size, 0);
+	record.misc = PERF_MISC_MMAP_DATA;
+	assert_int_equal(perf_mmap_read(&record, &map), 0);
+	assert_int_equal(map.protection, PROT_NONE);
 	record_drop(&record);
 }
 
