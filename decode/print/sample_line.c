@@ -16,6 +16,17 @@ enum { MOST_CALLS = 127 };
  * (PERF_CONTEXT_*). */
 static const uint64_t context_first = -(uint64_t)4095;
 
+/* Of linux/perf_event.h: enum perf_type_id, perf_sw_ids and perf_hw_id. */
+enum {
+	HARDWARE = 0,
+	SOFTWARE = 1,
+	PAGE_FAULTS = 2,
+	PAGE_FAULTS_MIN = 5,
+	PAGE_FAULTS_MAJ = 6,
+	DUMMY = 9,
+	BRANCH_INSTRUCTIONS = 4,
+};
+
 struct sample_line {
 	const struct print_config *config;
 	const struct perf_event *event;
@@ -40,8 +51,6 @@ enum event_kind sample_kind(const struct perf_event *event)
 
 bool sample_is_expected(const struct perf_event *event)
 {
-	enum { SOFTWARE = 1, DUMMY = 9 }; /* PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY */
-
 	return !event->is_pt && (event->type != SOFTWARE || event->config != DUMMY);
 }
 
@@ -139,10 +148,21 @@ static void add_symbol(struct sample_line *line, uint64_t address)
 	symbol_text(line->text, &symbol, line->fields);
 }
 
+/* Whether the address of an event's samples is a place, as far as perf knows: those of page faults
+ * and of branches (BTS). */
+static bool has_place(const struct perf_event *event)
+{
+	if (event->type == SOFTWARE)
+		return event->config == PAGE_FAULTS || event->config == PAGE_FAULTS_MIN ||
+		       event->config == PAGE_FAULTS_MAJ;
+	return event->type == HARDWARE && event->config == BRANCH_INSTRUCTIONS &&
+	       event->sample_period == 1;
+}
+
 static void add_address(struct sample_line *line)
 {
 	text_hex(line->text, line->sample.address, 16);
-	if (line->event->sample_type & PERF_SAMPLE_ADDR)
+	if (line->event->sample_type & PERF_SAMPLE_ADDR && has_place(line->event))
 		add_symbol(line, line->sample.address);
 }
 

@@ -124,8 +124,33 @@ static void fields_print_in_the_order_of_perf(void **state)
 
 	put(bench, 321); /* the period */
 	prints(bench, "              :7     6/7     [002] host     1.500000:        321   cycles: "
-		      "                                    7000 [unknown] ([unknown])"
+		      "                                    7000"
 		      "           401000 [unknown] ([unknown]) ilen: 0\n");
+}
+
+static void only_addresses_of_faults_and_branches_are_places(void **state)
+{
+	static const struct {
+		uint32_t type;
+		uint64_t config, period;
+		bool is_place;
+	} cases[] = {
+		{ SOFTWARE_TYPE, 0, 1, false }, /* cpu-clock */
+		{ SOFTWARE_TYPE, 2, 1, true },  /* page-faults */
+		{ SOFTWARE_TYPE, 5, 1, true },  { SOFTWARE_TYPE, 6, 1, true },
+		{ HARDWARE_TYPE, 4, 1, true }, /* branches */
+		{ HARDWARE_TYPE, 4, 2, false }, { HARDWARE_TYPE, 2, 1, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct bench *bench =
+			bench_new(cases[i].type, COMMON | PERF_SAMPLE_ADDR, FIELD_ADDR | FIELD_SYM);
+
+		bench->event.config = cases[i].config;
+		bench->event.sample_period = cases[i].period;
+		prints(bench,
+		       cases[i].is_place ? "            7000 [unknown]\n" : "            7000\n");
+	}
 }
 
 static void a_period_that_is_not_told_is_that_of_the_event(void **state)
@@ -301,6 +326,7 @@ int main(void)
 		cmocka_unit_test(kinds_are_those_of_the_kernel),
 		cmocka_unit_test(the_trace_and_dummies_have_no_samples),
 		cmocka_unit_test(fields_print_in_the_order_of_perf),
+		cmocka_unit_test(only_addresses_of_faults_and_branches_are_places),
 		cmocka_unit_test(a_period_that_is_not_told_is_that_of_the_event),
 		cmocka_unit_test(an_event_may_have_no_name),
 		cmocka_unit_test(calls_are_on_lines_of_their_own),
