@@ -229,7 +229,8 @@ static int undo(struct correlation *correlation, const struct correlate_args *ar
 	int r = correlation_undo(correlation, args->force, &watch, error);
 
 	if (!r)
-		(void)fprintf(stderr, "ptvm correlate: %s: as it was\n", correlation->data.path);
+		(void)fprintf(stderr, "ptvm correlate: %s: what was corrected is as it was\n",
+			      correlation->data.path);
 	return r;
 }
 
