@@ -91,6 +91,19 @@ static int open_index(struct script *script)
 	return trace_index_open(&script->data, &script->index);
 }
 
+/* Fields that were asked for and say nothing. */
+static void report_fields(const struct script *script)
+{
+	if (script->lacks_address)
+		(void)fputs("ptvm script: sym and dso are those of ip or addr, and symoff is that "
+			    "of sym, which -F leaves out\n",
+			    stderr);
+	if (script->lacks_time)
+		(void)fputs("ptvm script: time is 0 in all lines: the trace has none, or "
+			    "--itrace=Z leaves it out\n",
+			    stderr);
+}
+
 static void report_nothing(const struct script *script, const struct team_result *result)
 {
 	struct text text = { 0 };
@@ -188,10 +201,8 @@ static int run(struct script *script, struct ptvm_error *error)
 	pager_wait(&pager);
 	if (result.note)
 		(void)fprintf(stderr, "ptvm script: %s\n", result.note);
-	if (!r && script->lacks_address && result.written)
-		(void)fputs("ptvm script: sym and dso are those of ip or addr, and symoff is that "
-			    "of sym, which -F leaves out\n",
-			    stderr);
+	if (!r && result.written)
+		report_fields(script);
 	if (!r)
 		report_nothing(script, &result);
 	if (!r)

@@ -63,6 +63,7 @@ struct script {
 	const struct aux_queue *queues;
 	size_t queue_count;
 	bool lacks_address; /* sym, symoff or dso were asked for, but not what they belong to */
+	bool lacks_time;    /* time was asked for, and the trace has none */
 	bool may_be_empty;  /* the options may leave nothing to decode: then that is no failure */
 };
 

@@ -98,6 +98,7 @@ static int parse_trace(struct script *script, struct ptvm_error *error)
 		choice.fields |= (FIELD_IP | FIELD_SYM) & ~choice.refused;
 	print->fields = without_strays(choice.fields, FIELD_IP | FIELD_ADDR | FIELD_CALLINDENT);
 	script->lacks_address = choice.fields & ~print->fields & choice.asked;
+	script->lacks_time = choice.asked & FIELD_TIME && print->timeless;
 	if (print->itrace.quick) /* not all instructions are seen */
 		print->fields &= ~(uint32_t)FIELD_IPC;
 	print->insn_addr = choice.asked & FIELD_ADDR;

@@ -241,6 +241,12 @@ def perf_script_options():
     return {name for row in rows for name in row if name}
 
 
+def test_times_that_are_left_out_are_missed():
+    for fields, note in (("time,ip", "ptvm script: time is 0 in all lines: the trace has none, or --itrace=Z leaves it out\n"), ("ip", "")):
+        run = ptvm("script", "-i", RECORDING, "--itrace=i1000iZ", "-F", fields)
+        equal((run.returncode, run.stderr), (0, note))
+
+
 def test_every_option_of_perf_is_there_or_refused_with_a_reason():
     tap.need("perf")
     if "version 6.1." not in subprocess.run(["perf", "--version"], capture_output=True, text=True, check=False).stdout:
