@@ -37,9 +37,7 @@ static int parse_options(struct check_args *args, int argc, char **argv, struct 
 	};
 	int r = options_parse(&options, argc, argv, stdout, error);
 
-	if (!r)
-		r = guest_way_check_name(args->guest.name, args->guest.pid, error);
-	return r;
+	return r ? r : guest_way_check_name(args->guest.name, args->guest.pid, error);
 }
 
 static void print_text(const struct check_list *list)

@@ -1,6 +1,9 @@
 #include "host/machine/pid_list.h"
 
+#include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "decode/base/error.h"
@@ -9,6 +12,17 @@
 #include "host/machine/kernel_file.h"
 
 enum { STATUS_SIZE = 512 }; /* the line is among the first */
+
+bool pid_read(const char *text, const char **end, pid_t *ret)
+{
+	long number;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	number = strtol(text, (char **)(uintptr_t)end, 10);
+	*ret = (pid_t)number;
+	return number > 0 && number <= INT_MAX;
+}
 
 int pid_list_add(struct pid_list *list, pid_t pid)
 {

@@ -53,23 +53,17 @@ static int on_domain(void *context, const char *value, struct ptvm_error *error)
 	return vec_push(&options->domains, value) ? 0 : -PTVM_NO_MEMORY;
 }
 
-/* One number of a list with commas, as perf takes it; positive. */
-static bool read_id(const char *text, const char **end, long *ret)
-{
-	*ret = isdigit((unsigned char)*text) ? strtol(text, (char **)(uintptr_t)end, 10) : 0;
-	return *ret > 0 && *ret <= INT_MAX && (!**end || **end == ',');
-}
-
+/* A list with commas, as perf takes it. */
 static int read_id_list(const char *value, const char *what, struct pid_list *ret,
 			struct ptvm_error *error)
 {
 	const char *rest = value;
-	long number;
+	pid_t pid;
 
 	do {
-		if (!read_id(rest, &rest, &number))
+		if (!pid_read(rest, &rest, &pid) || (*rest && *rest != ','))
 			return bad(error, what, value);
-		if (!vec_push(ret, (pid_t)number))
+		if (!vec_push(ret, pid))
 			return -PTVM_NO_MEMORY;
 	} while (*rest++);
 	return 0;

@@ -1,15 +1,13 @@
 #include "host/vm/guest_way.h"
 
-#include <ctype.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "guest/channel.h"
 #include "guest/channel_memory.h"
 #include "guest/channel_mount.h"
 #include "guest/channel_ssh.h"
+#include "host/machine/pid_list.h"
 #include "host/vm/vm_search.h"
 
 static bool is_agent(const char *via)
@@ -50,13 +48,13 @@ void guest_way_next(const char **list, char via[GUEST_WAY_BYTES])
 
 int guest_way_read_pid(void *pid, const char *value, struct ptvm_error *error)
 {
-	char *end;
-	long number = isdigit((unsigned char)*value) ? strtol(value, &end, 10) : 0;
+	const char *end;
+	pid_t number;
 
-	if (number < 1 || number > INT_MAX || *end)
+	if (!pid_read(value, &end, &number) || *end)
 		return ptvm_fail(error, PTVM_BAD_USAGE,
 				 "-p takes the number of a process, not '%s'", value);
-	*(pid_t *)pid = (pid_t)number;
+	*(pid_t *)pid = number;
 	return 0;
 }
 
