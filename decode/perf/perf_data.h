@@ -72,7 +72,7 @@ struct perf_event {
 };
 
 /** Values of `type` (linux/perf_event.h, enum perf_type_id). */
-enum { PERF_EVENT_TRACEPOINT = 2 };
+enum { PERF_EVENT_HARDWARE = 0, PERF_EVENT_SOFTWARE = 1, PERF_EVENT_TRACEPOINT = 2 };
 
 /** Bits of sample_type. */
 enum {

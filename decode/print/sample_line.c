@@ -16,10 +16,8 @@ enum { MOST_CALLS = 127 };
  * (PERF_CONTEXT_*). */
 static const uint64_t context_first = -(uint64_t)4095;
 
-/* Of linux/perf_event.h: enum perf_type_id, perf_sw_ids and perf_hw_id. */
+/* Of linux/perf_event.h: enum perf_sw_ids, and the last one perf_hw_id. */
 enum {
-	HARDWARE = 0,
-	SOFTWARE = 1,
 	PAGE_FAULTS = 2,
 	PAGE_FAULTS_MIN = 5,
 	PAGE_FAULTS_MAJ = 6,
@@ -51,7 +49,7 @@ enum event_kind sample_kind(const struct perf_event *event)
 
 bool sample_is_expected(const struct perf_event *event)
 {
-	return !event->is_pt && (event->type != SOFTWARE || event->config != DUMMY);
+	return !event->is_pt && (event->type != PERF_EVENT_SOFTWARE || event->config != DUMMY);
 }
 
 const struct perf_event *sample_read(const struct perf_data *data, const struct perf_record *record,
@@ -152,10 +150,10 @@ static void add_symbol(struct sample_line *line, uint64_t address)
  * and of branches (BTS). */
 static bool has_place(const struct perf_event *event)
 {
-	if (event->type == SOFTWARE)
+	if (event->type == PERF_EVENT_SOFTWARE)
 		return event->config == PAGE_FAULTS || event->config == PAGE_FAULTS_MIN ||
 		       event->config == PAGE_FAULTS_MAJ;
-	return event->type == HARDWARE && event->config == BRANCH_INSTRUCTIONS &&
+	return event->type == PERF_EVENT_HARDWARE && event->config == BRANCH_INSTRUCTIONS &&
 	       event->sample_period == 1;
 }
 

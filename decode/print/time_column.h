@@ -11,8 +11,8 @@ enum { TIME_COLUMN_MARK = 0x1f };
 
 struct time_column {
 	bool relative, delta, nanoseconds;
-	uint64_t first,
-		previous; /* ns of lines written; made up records have 0, which is no time */
+	/* ns of lines written; made up records have 0, which is no time */
+	uint64_t first, previous;
 	struct text text; /* of time_column_fill() */
 };
 
