@@ -16,8 +16,9 @@ enum {
 	/* Trace bytes that a segment has at least: text is some hundred times as much. */
 	TEXT_SEGMENT_BYTES = 8 << 10,
 	GAPS_SEGMENT_BYTES = 256 << 10,
-	JOBS_PER_THREAD = 2, /* in each lane, beside the one whose lines are next */
-	JOBS_MAX = 1024,     /* in all lanes, if they are not more */
+	LAST_SEGMENT_BYTES = 32 << 10, /* of gaps, near the end of a lane */
+	JOBS_PER_THREAD = 2,           /* in each lane, beside the one whose lines are next */
+	JOBS_MAX = 1024,               /* in all lanes, if they are not more */
 	/* Memory of all lanes: a segment's text may be so much, and each thread runs ahead by one.
 	 */
 	THREAD_TEXT_BYTES = 12 << 20,
@@ -270,6 +271,22 @@ static void append(struct lane *lane, struct job *job)
 	lane->jobs++;
 }
 
+/* Bytes that the next segment of a lane should have. Towards the end they become fewer, so that no
+ * thread waits long for the last one of another. */
+static uint64_t segment_bytes(const struct team *team, const struct lane *lane)
+{
+	const struct pt_segment *open = &lane->walk.walk.segment;
+	uint64_t share = (open->queue->size - open->from) / (2 * team->threads);
+
+	if (team->print->segment_bytes)
+		return team->print->segment_bytes;
+	if (!team->gaps_only)
+		return TEXT_SEGMENT_BYTES;
+	if (share > GAPS_SEGMENT_BYTES || team->threads == 1)
+		return GAPS_SEGMENT_BYTES;
+	return share > LAST_SEGMENT_BYTES ? share : LAST_SEGMENT_BYTES;
+}
+
 /* The next segment of a lane becomes a job. */
 static void walk_on(struct team *team, struct lane *lane)
 {
@@ -281,6 +298,7 @@ static void walk_on(struct team *team, struct lane *lane)
 		return;
 	}
 	lane->walking = true;
+	lane->walk.walk.min_size = segment_bytes(team, lane);
 	rank(team, lane);
 	pthread_mutex_unlock(&team->lock);
 	r = timed_walk_next(&lane->walk, &job->segment);
@@ -457,19 +475,12 @@ int team_run(struct team *team, struct ptvm_error *error)
 	return team->written;
 }
 
-static uint64_t segment_bytes(const struct team *team)
-{
-	if (team->print->segment_bytes)
-		return team->print->segment_bytes;
-	return team->gaps_only ? GAPS_SEGMENT_BYTES : TEXT_SEGMENT_BYTES;
-}
-
 static void init_walk(struct team *team, struct timed_walk *walk, const struct aux_queue *queues,
 		      size_t number, const struct pt_offsets *offsets)
 {
 	const struct print_config *print = team->print;
 
-	timed_walk_init(walk, &queues[number], print->pt, offsets, segment_bytes(team));
+	timed_walk_init(walk, &queues[number], print->pt, offsets, 0);
 	walk->walk.leaps = team->gaps_only;
 	walk->mapping = print->mapping;
 	if (print->times.count && print->pt->conv.valid)
