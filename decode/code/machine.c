@@ -87,8 +87,9 @@ static bool has_kernel(const struct machine *machine)
 	return count && machine->image.items[count - 1].start >> 63;
 }
 
-uint64_t machine_symbol_address(const struct machine *machine, const char *name)
+uint64_t machine_symbol_address(struct machine *machine, const char *name)
 {
+	machine_load_symbols(machine);
 	return symbols_address(&machine->symbols, name);
 }
 
@@ -386,27 +387,28 @@ int machine_code(struct machine *machine, int32_t pid, uint64_t address, uint64_
 
 /* The symbol of an address in the copy whose code is there at that time. Where the first copy has
  * no symbol, a module may have been loaded later. */
-static const struct symbol *find_symbol(const struct machine *machine, uint64_t address,
-					uint64_t time_ns)
+static const struct symbol *find_symbol(struct machine *machine, uint64_t address, uint64_t time_ns)
 {
 	const struct later_range *range = next_replaced(machine, address);
 	bool is_replaced = range && range->start <= address;
 	bool is_new = is_later(later_since(machine, range, address), time_ns);
-	const struct symbol *symbol = is_new ? NULL : symbols_find(&machine->symbols, address);
+	const struct symbol *symbol;
 
+	machine_load_symbols(machine);
+	symbol = is_new ? NULL : symbols_find(&machine->symbols, address);
 	if (symbol || (is_replaced && !is_new))
 		return symbol;
 	return symbols_find(&machine->later_symbols, address);
 }
 
-const char *machine_module(const struct machine *machine, uint64_t address, uint64_t time_ns)
+const char *machine_module(struct machine *machine, uint64_t address, uint64_t time_ns)
 {
 	const struct symbol *symbol = find_symbol(machine, address, known_time(machine, time_ns));
 
 	return symbol ? symbol->module : NULL;
 }
 
-bool machine_module_start(const struct machine *machine, uint64_t address, uint64_t time_ns,
+bool machine_module_start(struct machine *machine, uint64_t address, uint64_t time_ns,
 			  uint64_t *ret)
 {
 	const struct symbol *symbol = find_symbol(machine, address, known_time(machine, time_ns));
@@ -417,7 +419,7 @@ bool machine_module_start(const struct machine *machine, uint64_t address, uint6
 	return true;
 }
 
-static void kernel_symbol(const struct machine *machine, uint64_t address, uint64_t time_ns,
+static void kernel_symbol(struct machine *machine, uint64_t address, uint64_t time_ns,
 			  struct symbol_view *ret)
 {
 	const struct named_range *range = find_range(&machine->ksymbols, address, time_ns);

@@ -37,7 +37,7 @@ void machine_free(struct machine *machine);
 
 /**
  * Add an ELF file's segments and symbols at their addresses plus `base`, for every process and the
- * kernel alike (as ptxed's --elf).
+ * kernel alike (as ptxed's --elf). Symbols are read when they are first asked for.
  * Returns 0, -PTVM_SYSTEM, -PTVM_BAD_INPUT or -PTVM_NO_MEMORY.
  */
 int machine_add_elf(struct machine *machine, const char *path, uint64_t base,
@@ -67,8 +67,12 @@ uint64_t machine_file_address(const struct machine *machine, int32_t pid, uint64
 /** Where the kernel's handler of INT3 begins; 0 if unknown. */
 uint64_t machine_int3_handler(struct machine *machine);
 
+/** Where the kernel switches to another process (__switch_to); 0 if unknown, and for code given by
+ * hand, which is the same in all processes. */
+uint64_t machine_switch_to(struct machine *machine);
+
 /** The kernel address of a symbol, 0 if unknown. Linear. */
-uint64_t machine_symbol_address(const struct machine *machine, const char *name);
+uint64_t machine_symbol_address(struct machine *machine, const char *name);
 
 /** Whether there is a later copy of the kernel's memory whose code differs anywhere. */
 bool machine_has_later_code(const struct machine *machine);
@@ -102,11 +106,11 @@ void machine_replaced_settle(struct machine *machine, void (*settle)(void *conte
 void machine_replaced_assume(struct machine *machine, enum later_version version);
 
 /** The module that a kernel's address belongs to, as "[kvm]"; NULL: none that is known. */
-const char *machine_module(const struct machine *machine, uint64_t address, uint64_t time_ns);
+const char *machine_module(struct machine *machine, uint64_t address, uint64_t time_ns);
 
 /** Where the symbol begins that a module's address belongs to. Returns false, and sets nothing,
  * where it is of no module that is known. */
-bool machine_module_start(const struct machine *machine, uint64_t address, uint64_t time_ns,
+bool machine_module_start(struct machine *machine, uint64_t address, uint64_t time_ns,
 			  uint64_t *ret);
 
 struct label_table;

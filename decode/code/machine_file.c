@@ -19,17 +19,33 @@ static int add_piece(struct machine *machine, const char *path, const char *name
 	return r ? -PTVM_NO_MEMORY : 0;
 }
 
-static int add_symbols(struct machine *machine, const struct elf_file *file, uint64_t base)
+static void add_symbols(struct symbols *symbols, const struct machine_mapping *mapping)
 {
-	size_t old_count = machine->symbols.count;
+	size_t old_count = symbols->count;
+	struct elf_file file;
 
-	if (elf_file_symbols(file, ELF_ADDRESSES, file, &machine->symbols))
-		return -PTVM_NO_MEMORY;
-	for (size_t i = old_count; i < machine->symbols.count; i++) {
-		machine->symbols.items[i].start += base;
-		machine->symbols.items[i].end += base;
+	if (!elf_file_read(mapping->path, mapping->bytes, &file, NULL))
+		(void)elf_file_symbols(&file, ELF_ADDRESSES, &file, symbols);
+	elf_file_close(&file);
+	for (size_t i = old_count; i < symbols->count; i++) {
+		symbols->items[i].start += mapping->base;
+		symbols->items[i].end += mapping->base;
 	}
-	return symbols_finish(&machine->symbols, false);
+	(void)symbols_finish(symbols, false);
+}
+
+void machine_load_symbols(struct machine *machine)
+{
+	if (!atomic_load_explicit(&machine->has_unread_symbols, memory_order_acquire))
+		return;
+	(void)pthread_mutex_lock(&machine->lock);
+	for (size_t i = 0; i < machine->files.count; i++)
+		if (machine->files.items[i].has_symbols) {
+			machine->files.items[i].has_symbols = false;
+			add_symbols(&machine->symbols, &machine->files.items[i]);
+		}
+	atomic_store_explicit(&machine->has_unread_symbols, false, memory_order_release);
+	(void)pthread_mutex_unlock(&machine->lock);
 }
 
 static int add_segments(struct machine *machine, const char *path, const struct elf_file *file,
@@ -51,9 +67,17 @@ static int add_segments(struct machine *machine, const char *path, const struct 
 	if (file->cut_segments)
 		machine_note(machine, "%s: %zu segment%s not wholly in the file", path,
 			     file->cut_segments, plural(file->cut_segments));
-	if (history_finish(&machine->maps.history, &dropped) || add_symbols(machine, file, base))
-		return -PTVM_NO_MEMORY;
-	return 0;
+	return history_finish(&machine->maps.history, &dropped) ? -PTVM_NO_MEMORY : 0;
+}
+
+/* The file that was added last has symbols, too. Most runs that look for errors need none. */
+static void leave_symbols(struct machine *machine, uint64_t base)
+{
+	struct machine_mapping *mapping = &machine->files.items[machine->files.count - 1];
+
+	mapping->has_symbols = true;
+	mapping->base = base;
+	atomic_store_explicit(&machine->has_unread_symbols, true, memory_order_relaxed);
 }
 
 int machine_add_elf(struct machine *machine, const char *path, uint64_t base,
@@ -67,6 +91,8 @@ int machine_add_elf(struct machine *machine, const char *path, uint64_t base,
 		r = ptvm_fail(error, PTVM_BAD_INPUT, "%s: nothing to load in it", path);
 	if (!r)
 		r = add_segments(machine, path, &file, base, error);
+	if (!r)
+		leave_symbols(machine, base);
 	elf_file_close(&file);
 	return r;
 }

@@ -37,6 +37,8 @@ struct named_ranges {
 struct machine_mapping {
 	struct bytes bytes;
 	const char *path;
+	bool has_symbols; /* of an ELF file that lies at its addresses plus `base`, if not read */
+	uint64_t base;
 };
 
 struct machine {
@@ -67,7 +69,8 @@ struct machine {
 	struct {
 		struct machine_mapping *items;
 		size_t count, room;
-	} files; /* mapped, of the image */
+	} files;                        /* mapped, of the image */
+	atomic_bool has_unread_symbols; /* some of `files` have, see machine_load_symbols() */
 	struct arena names;
 	pthread_mutex_t lock; /* of notes, and of loading files */
 	struct {
@@ -75,8 +78,9 @@ struct machine {
 		size_t count, room;
 	} notes;
 	bool no_kernel_noted;
-	atomic_bool misses_guest;           /* of the host: machines_miss_guest() */
-	atomic_uint_least64_t int3_handler; /* machine_tables.c; 0: nobody has asked */
+	atomic_bool misses_guest; /* of the host: machines_miss_guest() */
+	/* machine_tables.c; 0: nobody has asked */
+	atomic_uint_least64_t int3_handler, switch_to;
 	struct label_table labels;
 	struct probe_table probes;
 	struct ftrace_table ftrace;
@@ -117,6 +121,10 @@ int machine_open_elf(struct machine *machine, const char *path, struct elf_file 
 /** Take maps, processes, pokes and run-time symbols from the records of a recording. Returns 0 or
  * -PTVM_NO_MEMORY. */
 int machines_read_records(struct machines *machines, const struct perf_data *data);
+
+/** Read the symbols of the files that were given by hand, if that is not done. Never fails: without
+ * memory fewer are known. The lock must not be held. */
+void machine_load_symbols(struct machine *machine);
 
 /** Where a kernel's files are; NULL where there is none. */
 struct kernel_files {

@@ -24,6 +24,7 @@ static void load_tables(struct machine *machine)
 {
 	if (atomic_load_explicit(&machine->tables_are_loaded, memory_order_acquire))
 		return;
+	machine_load_symbols(machine);
 	(void)pthread_mutex_lock(&machine->lock);
 	if (!atomic_load_explicit(&machine->tables_are_loaded, memory_order_relaxed)) {
 		load_labels(machine);
@@ -47,6 +48,7 @@ const struct caller_table *machine_callers(struct machine *machine)
 	struct caller_table *table = &machine->callers;
 
 	if (!atomic_load_explicit(&machine->callers_are_loaded, memory_order_acquire)) {
+		machine_load_symbols(machine);
 		(void)pthread_mutex_lock(&machine->lock);
 		if (!atomic_load_explicit(&machine->callers_are_loaded, memory_order_relaxed) &&
 		    caller_table_read(&machine->symbols, &machine->image, table))
@@ -85,16 +87,30 @@ const struct tracepoint_table *machine_tracepoints(struct machine *machine)
 	return table->count ? table : NULL;
 }
 
-uint64_t machine_int3_handler(struct machine *machine)
+/* The address of a symbol, which may have an older name (NULL: no), that `known` keeps; 0 if there
+ * is none. */
+static uint64_t find_once(struct machine *machine, atomic_uint_least64_t *known, const char *name,
+			  const char *older_name)
 {
 	enum { NONE = 1 };
-	uint64_t ip = atomic_load_explicit(&machine->int3_handler, memory_order_relaxed);
+	uint64_t ip = atomic_load_explicit(known, memory_order_relaxed);
 
 	if (!ip) { /* whoever asks at the same time finds the same */
-		ip = symbols_address(&machine->symbols, "asm_exc_int3");
-		if (!ip) /* before Linux 5.8 */
-			ip = symbols_address(&machine->symbols, "int3");
-		atomic_store_explicit(&machine->int3_handler, ip ? ip : NONE, memory_order_relaxed);
+		ip = machine_symbol_address(machine, name);
+		if (!ip && older_name)
+			ip = machine_symbol_address(machine, older_name);
+		atomic_store_explicit(known, ip ? ip : NONE, memory_order_relaxed);
 	}
 	return ip == NONE ? 0 : ip;
+}
+
+uint64_t machine_int3_handler(struct machine *machine)
+{
+	return find_once(machine, &machine->int3_handler, "asm_exc_int3",
+			 "int3" /* before Linux 5.8 */);
+}
+
+uint64_t machine_switch_to(struct machine *machine)
+{
+	return machine->is_flat ? 0 : find_once(machine, &machine->switch_to, "__switch_to", NULL);
 }

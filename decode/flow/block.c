@@ -24,7 +24,7 @@ void code_init(struct code *code, const struct machines *machines)
 			       .most_bytes = MOST_BYTES,
 			       .arena.is_huge = true };
 	if (machines->host)
-		code->switch_ip = machine_symbol_address(machines->host, "__switch_to");
+		code->switch_ip = machine_switch_to(machines->host);
 }
 
 void code_trim(struct code *code)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -156,6 +157,7 @@ static void a_second_file_leaves_the_first_ones_symbols(void **state)
 
 	write_symbols(bench, &first, 1);
 	assert_int_equal(add_elf(bench, 0x1000), 0);
+	assert_int_equal(unlink(bench->path), 0); /* it is still in use */
 	write_symbols(bench, &second, 1);
 	assert_int_equal(add_elf(bench, 0x20000), 0);
 	assert_string_equal(name_at(bench, 0x401000), "first");
