@@ -23,6 +23,20 @@ static bool runs_what_is_installed(const struct roots *roots, pid_t pid)
 	return length > 0 && (before < 0 || strcmp(path + before, deleted) != 0);
 }
 
+static int find_process(const struct roots *roots, const struct domain *domain,
+			struct vm_process *ret, struct ptvm_error *error)
+{
+	struct ptvm_error why = { 0 };
+	int r = vm_process_find(roots, domain->uuid, ret, &why);
+
+	if (r == -PTVM_NOT_FOUND)
+		return ptvm_fail(error, PTVM_NOT_FOUND,
+				 "domain '%s' is %s, but no process here has its UUID %s: record "
+				 "on the host that runs it",
+				 domain->name, domain->state, domain->uuid);
+	return r ? ptvm_fail_as(error, &why, r) : 0;
+}
+
 /* `unreachable` gets why libvirt cannot be asked. */
 static int find_domain(const struct roots *roots, const char *uri, const char *name,
 		       struct trace_machine *machine, struct ptvm_error *unreachable,
@@ -45,7 +59,7 @@ static int find_domain(const struct roots *roots, const char *uri, const char *n
 	if (domain.id < 0)
 		return ptvm_fail(error, PTVM_NOT_FOUND, "domain '%s' is %s", domain.name,
 				 domain.state);
-	r = vm_process_find(roots, domain.uuid, &machine->vm, error);
+	r = find_process(roots, &domain, &machine->vm, error);
 	if (!r && !runs_what_is_installed(roots, machine->vm.pid))
 		machine->versions.vmm[0] = '\0';
 	return r;

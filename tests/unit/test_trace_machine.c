@@ -160,6 +160,19 @@ static void versions_are_those_of_what_runs(void **state)
 	assert_versions(uri, false);
 }
 
+static void a_domain_whose_process_is_elsewhere_is_told(void **state)
+{
+	const char *uri = make_libvirt();
+
+	fake_tree_process(&bench.tree, 100, "other", "other", sizeof("other"));
+	assert_int_equal(
+		trace_machine_of_domain(&bench.tree.roots, uri, "vm", &bench.machine, &bench.error),
+		-PTVM_NOT_FOUND);
+	assert_string_equal(bench.error.message,
+			    "domain 'vm' is running, but no process here has its UUID " UUID
+			    ": record on the host that runs it");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -171,6 +184,7 @@ int main(void)
 		TEST(a_process_is_a_machine_where_it_runs_one),
 		TEST(vcpus_are_chosen_by_their_numbers),
 		TEST(versions_are_those_of_what_runs),
+		TEST(a_domain_whose_process_is_elsewhere_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
