@@ -324,7 +324,7 @@ static void one_that_ends_at_once_does_no_harm(void **state)
 static void more_than_can_be_named_do_not_end_it(void **state)
 {
 	static struct said said;
-	char name[16];
+	char name[32];
 
 	CHOOSE("-p", "106", "-m", "64K,64K", "--via", "none");
 	assert_int_equal(open_it(), 0);
