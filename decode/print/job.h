@@ -31,6 +31,7 @@ struct job {
 	struct chunk_list chunks; /* done, and not yet on their way out */
 	struct outcome *outcome;  /* of a job that has ended */
 	enum job_state state;
+	struct job *next_waiting; /* lane.h: the one that waits after this one */
 };
 
 /** What a thread that runs jobs has for itself. */

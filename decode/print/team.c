@@ -68,17 +68,6 @@ static void add_up(struct team *team, struct outcome *outcome)
 	free(outcome);
 }
 
-static void drop_first(struct lane *lane)
-{
-	struct job *job = lane->first;
-
-	lane->first = job->next;
-	if (!lane->first)
-		lane->last = NULL;
-	lane->jobs--;
-	job_free(job);
-}
-
 /* An empty chunk; NULL when memory is out. */
 static struct chunk *take_chunk(struct team *team)
 {
@@ -123,15 +112,6 @@ static void settle(struct team *team, struct chunk *last, struct outcome *outcom
 	outcome_list_add(&last->outcomes, outcome);
 }
 
-static struct job *first_waiting(const struct lane *lane)
-{
-	struct job *job = lane->first;
-
-	while (job && job->state != JOB_WAITING)
-		job = job->next;
-	return job;
-}
-
 static bool can_walk(const struct team *team, const struct lane *lane)
 {
 	return !lane->walking && !lane->walked && lane->jobs < team->lane_jobs;
@@ -140,11 +120,10 @@ static bool can_walk(const struct team *team, const struct lane *lane)
 /* Rank a lane by the time of its next job, or of the segment that it can cut. */
 static void rank(struct team *team, struct lane *lane)
 {
-	const struct job *job = first_waiting(lane);
 	uint64_t time = RANK_LAST;
 
-	if (job)
-		time = job_time(job);
+	if (lane->waiting)
+		time = job_time(lane->waiting);
 	else if (can_walk(team, lane))
 		time = lane->walk.walk.segment.clock.now;
 	rank_heap_move(&team->ranks, &lane->ranked, time);
@@ -174,7 +153,7 @@ static void hand_over(struct team *team, struct lane *lane)
 		if (job->state != JOB_ENDED)
 			break;
 		settle(team, to->chunks.first ? to->chunks.last : NULL, take_ptr(job->outcome));
-		drop_first(lane);
+		lane_drop_first(lane);
 	}
 	to->ended = lane->walked && !lane->first;
 	team->lanes_left -= to->ended;
@@ -195,6 +174,85 @@ static bool can_write(struct team *team)
 	return timeline_is_ready(&team->timeline);
 }
 
+/* Whether a lane has fewer jobs waiting than there are threads, and can make more. A thread that
+ * finds no job sleeps. When it is woken it shares the CPU of the thread that wakes it for some
+ * milliseconds. To avoid that, the next job is made before the last one is taken. */
+static bool is_short_of_jobs(const struct team *team, const struct lane *lane)
+{
+	return lane->waiting_jobs < team->threads && can_walk(team, lane);
+}
+
+/* The lane without whose lines nothing can be written, if a thread can do something about it. */
+static struct lane *pick_missed(struct team *team, bool *runs)
+{
+	struct timeline_lane *missed = team->writing ? NULL : timeline_missed(&team->timeline);
+	struct lane *lane = missed ? &team->lanes[missed - team->timeline.lanes] : NULL;
+
+	if (!lane)
+		return NULL;
+	*runs = lane->first;
+	if (*runs ? lane->first == lane->waiting : can_walk(team, lane))
+		return lane;
+	return NULL;
+}
+
+/* The lane to work for, and whether to run its next job, or else to cut its next segment. First
+ * comes what is missed for writing, and then, as long as there is memory, what is earliest in time.
+ * NULL when there is nothing to do. */
+static struct lane *pick(struct team *team, bool *runs)
+{
+	struct lane *lane = pick_missed(team, runs);
+	struct ranked *first;
+
+	if (lane || team->text_bytes >= team->text_most)
+		return lane;
+	first = rank_heap_first(&team->ranks);
+	if (!first)
+		return NULL;
+	lane = (struct lane *)((char *)first - offsetof(struct lane, ranked));
+	*runs = lane->waiting && !is_short_of_jobs(team, lane);
+	return lane;
+}
+
+/* A thread that waits for work. */
+struct sleeper {
+	struct sleeper *next;
+	pthread_cond_t wake;
+	bool is_asleep;
+};
+
+static void sleep_on(struct team *team, struct sleeper *self)
+{
+	self->is_asleep = true;
+	self->next = team->sleepers;
+	team->sleepers = self;
+	while (self->is_asleep)
+		pthread_cond_wait(&self->wake, &team->lock);
+	team->is_waking = false;
+}
+
+static void wake_first(struct team *team)
+{
+	struct sleeper *first = team->sleepers;
+
+	team->sleepers = first->next;
+	first->is_asleep = false;
+	pthread_cond_signal(&first->wake);
+}
+
+/* If there is work for one more thread, wake the one that had some last: its code is the most
+ * likely to be in a cache. It will do the same for the next one. So no more threads are awake than
+ * have something to do. */
+static void wake_one(struct team *team)
+{
+	bool runs;
+
+	if (!team->sleepers || team->is_waking || !pick(team, &runs))
+		return;
+	team->is_waking = true;
+	wake_first(team);
+}
+
 /* Write what comes next. If another thread is doing so, it will write this, too. */
 static void write_lines(struct team *team)
 {
@@ -211,64 +269,11 @@ static void write_lines(struct team *team)
 		pthread_mutex_lock(&team->lock);
 		while ((chunk = chunk_list_pop(&timeline->done)))
 			give_back(team, chunk);
+		wake_one(team);
 		if (team->written || timeline->full)
 			team->stop = true;
 	}
 	team->writing = false;
-}
-
-/* Whether a lane has fewer jobs waiting than there are threads, and can make more. A thread that
- * finds no job sleeps. When it is woken it shares the CPU of the thread that wakes it for some
- * milliseconds. To avoid that, the next job is made before the last one is taken. */
-static bool is_short_of_jobs(const struct team *team, const struct lane *lane)
-{
-	unsigned waiting = 0;
-
-	for (const struct job *job = lane->first; job; job = job->next)
-		waiting += job->state == JOB_WAITING;
-	return waiting < team->threads && can_walk(team, lane);
-}
-
-/* The lane without whose lines nothing can be written, if a thread can do something about it. */
-static struct lane *pick_missed(struct team *team, struct job **ret)
-{
-	struct timeline_lane *missed = team->writing ? NULL : timeline_missed(&team->timeline);
-	struct lane *lane = missed ? &team->lanes[missed - team->timeline.lanes] : NULL;
-
-	if (!lane)
-		return NULL;
-	*ret = lane->first;
-	if (*ret ? (*ret)->state == JOB_WAITING : can_walk(team, lane))
-		return lane;
-	return NULL;
-}
-
-/* The lane to work for, and which of its jobs to run; `*ret` NULL: cut its next segment. First
- * comes what is missed for writing, and then, as long as there is memory, what is earliest in time.
- * NULL when there is nothing to do. */
-static struct lane *pick(struct team *team, struct job **ret)
-{
-	struct lane *lane = pick_missed(team, ret);
-	struct ranked *first;
-
-	if (lane || team->text_bytes >= team->text_most)
-		return lane;
-	first = rank_heap_first(&team->ranks);
-	if (!first)
-		return NULL;
-	lane = (struct lane *)((char *)first - offsetof(struct lane, ranked));
-	*ret = is_short_of_jobs(team, lane) ? NULL : first_waiting(lane);
-	return lane;
-}
-
-static void append(struct lane *lane, struct job *job)
-{
-	if (lane->last)
-		lane->last->next = job;
-	else
-		lane->first = job;
-	lane->last = job;
-	lane->jobs++;
 }
 
 /* Bytes that the next segment of a lane should have. Towards the end they become fewer, so that no
@@ -300,6 +305,7 @@ static void walk_on(struct team *team, struct lane *lane)
 	lane->walking = true;
 	lane->walk.walk.min_size = segment_bytes(team, lane);
 	rank(team, lane);
+	wake_one(team);
 	pthread_mutex_unlock(&team->lock);
 	r = timed_walk_next(&lane->walk, &job->segment);
 	pthread_mutex_lock(&team->lock);
@@ -310,7 +316,7 @@ static void walk_on(struct team *team, struct lane *lane)
 	} else {
 		job_init(job, team->print, team->in_order ? &lane->printer : NULL, lane->from_ns);
 		lane->from_ns = job->from_ns;
-		append(lane, job);
+		lane_add(lane, job);
 	}
 	note_change(team, lane);
 }
@@ -344,17 +350,19 @@ static void release_trace(struct team *team, struct lane *lane)
 	pthread_mutex_lock(&team->lock);
 }
 
-static void run_on(struct team *team, struct lane *lane, struct job *job, struct worker *worker)
+static void run_on(struct team *team, struct lane *lane, struct worker *worker)
 {
 	struct chunk *chunk = take_chunk(team);
+	struct job *job;
 	size_t room;
 	int r;
 
 	if (!chunk)
 		return;
 	room = chunk->text.room;
-	job->state = JOB_RUNNING;
+	job = lane_take(lane);
 	rank(team, lane);
+	wake_one(team);
 	release_trace(team, lane);
 	pthread_mutex_unlock(&team->lock);
 	r = job_run(job, worker, &lane->where, chunk);
@@ -367,7 +375,10 @@ static void run_on(struct team *team, struct lane *lane, struct job *job, struct
 		chunk_list_push(&job->chunks, chunk);
 	else
 		give_back(team, chunk);
-	job->state = r ? JOB_ENDED : JOB_WAITING;
+	if (r)
+		job->state = JOB_ENDED;
+	else
+		lane_wait(lane, job);
 	if (r && !job->outcome)
 		team->out_of_memory = team->stop = true;
 	note_change(team, lane);
@@ -392,27 +403,30 @@ static bool is_over(const struct team *team)
 
 static void *work(void *context)
 {
+	struct sleeper self = { .wake = PTHREAD_COND_INITIALIZER };
 	struct team *team = context;
 	struct worker worker;
 	struct lane *lane;
-	struct job *job;
+	bool runs;
 
 	worker_init(&worker, team);
 	pthread_mutex_lock(&team->lock);
 	while (!is_over(team)) {
-		lane = pick(team, &job);
+		lane = pick(team, &runs);
 		if (!lane) {
-			pthread_cond_wait(&team->work, &team->lock);
+			sleep_on(team, &self);
 			continue;
 		}
-		if (job)
-			run_on(team, lane, job, &worker);
+		if (runs)
+			run_on(team, lane, &worker);
 		else
 			walk_on(team, lane);
 		write_lines(team);
-		pthread_cond_broadcast(&team->work);
 	}
+	while (team->sleepers)
+		wake_first(team);
 	pthread_mutex_unlock(&team->lock);
+	pthread_cond_destroy(&self.wake);
 	code_free(&worker.code);
 	return NULL;
 }
@@ -574,7 +588,6 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 	team->threads = thread_count(team, output->threads);
 	trace_progress_init(&team->progress, monotonic_ms());
 	pthread_mutex_init(&team->lock, NULL);
-	pthread_cond_init(&team->work, NULL);
 	team->lanes = calloc(room, sizeof(*team->lanes));
 	if (!team->lanes || rank_heap_init(&team->ranks, room) ||
 	    timeline_init(&team->timeline, room, print, output) ||
@@ -597,7 +610,7 @@ void team_free(struct team *team)
 		return;
 	for (size_t i = 0; i < team->lane_count; i++) {
 		while (team->lanes[i].first)
-			drop_first(&team->lanes[i]);
+			lane_drop_first(&team->lanes[i]);
 		printer_free(&team->lanes[i].printer);
 	}
 	free(team->lanes);
@@ -608,7 +621,6 @@ void team_free(struct team *team)
 	code_visits_free(&team->visits);
 	module_doubts_free(&team->doubts);
 	patch_inference_free(&team->inference);
-	pthread_cond_destroy(&team->work);
 	pthread_mutex_destroy(&team->lock);
 }
 

@@ -7,34 +7,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "decode/base/rank_heap.h"
 #include "decode/flow/code_visits.h"
 #include "decode/flow/patch_inference.h"
 #include "decode/flow/patch_list.h"
 #include "decode/flow/replaced_module.h"
-#include "decode/print/job.h"
+#include "decode/print/lane.h"
 #include "decode/print/timeline.h"
 #include "decode/print/trace_progress.h"
-#include "decode/pt/timed_walk.h"
 
 enum { TEAM_THREADS_MAX = 64 };
 
-/** One queue: cut into segments in order, decoded out of order, written in order. */
-struct lane {
-	struct timed_walk walk;
-	struct flow_code where; /* without code */
-	struct printer printer; /* of all its jobs, where lines depend on those before */
-	struct job *first, *last;
-	unsigned jobs;
-	uint64_t held;        /* position in the queue: pages from here on may be in memory */
-	uint64_t from_ns;     /* of the last job */
-	bool walking;         /* a thread is cutting the next segment */
-	bool walked;          /* there are no more segments */
-	struct ranked ranked; /* by the time of what a thread can do for it */
-	/* Its chunks, jobs or end are news to the timeline. */
-	bool is_changed;
-	struct lane *next_changed;
-};
+struct sleeper;
 
 struct team {
 	const struct print_config *print;
@@ -46,7 +29,8 @@ struct team {
 	cpu_set_t cpus;     /* where they may run */
 	unsigned lane_jobs; /* that a lane may have at a time */
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* there may be some, or it is over */
+	struct sleeper *sleepers; /* threads that have no work, the one that had some last first */
+	bool is_waking;           /* a thread that was woken has not looked for work yet */
 	bool stop, gaps_only, in_order, out_of_memory;
 	bool left_out;
 	/* A thread is writing lines; it also writes what others have ready meanwhile. */
