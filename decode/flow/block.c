@@ -8,6 +8,7 @@
 #include "decode/base/sort.h"
 #include "decode/base/vec.h"
 #include "decode/code/machines.h"
+#include "decode/flow/code_pool.h"
 #include "decode/flow/stretch.h"
 
 enum {
@@ -15,6 +16,9 @@ enum {
 	MOST_BYTES = 96 << 20,   /* of blocks, unless there is a reason for less */
 	SPARE_BYTES = 256 << 10, /* what is usually added until somebody asks again */
 	MOST_SITES = 1 << 16,
+	PARTS_BYTES = 16 << 10, /* taken from a generation at a time */
+	PART_ALIGN = 16,
+	JOINED_SIZE = 2 * INSN_MAX_SIZE,
 	ASTRAY_BYTES = 8 << 10, /* from the symbol before, that are looked at for each block */
 };
 
@@ -35,6 +39,10 @@ void code_trim(struct code *code)
 	code->spaces = code->last = NULL;
 	code->slot_bytes = 0;
 	arena_free(&code->arena);
+	if (code->generation)
+		code_pool_leave(code->pool, code->generation);
+	code->generation = NULL;
+	code->spare_bytes = 0;
 }
 
 void code_free(struct code *code)
@@ -49,7 +57,36 @@ bool code_is_full(const struct code *code)
 	const struct arena *arena = &code->arena;
 	size_t used = arena->total - (arena->size - arena->used);
 
+	if (code->generation && code_generation_is_full(code->generation))
+		return true;
 	return used && used + code->slot_bytes + SPARE_BYTES > code->most_bytes;
+}
+
+/* Memory that lasts as long as other threads may use it. */
+static void *alloc_shared(struct code *code, size_t size)
+{
+	void *ret;
+
+	if (!code->generation)
+		return arena_alloc(&code->arena, size);
+	size = size ? (size + PART_ALIGN - 1) & ~(size_t)(PART_ALIGN - 1) : PART_ALIGN;
+	if (size > PARTS_BYTES / 4)
+		return code_pool_alloc(code->pool, code->generation, size);
+	if (size > code->spare_bytes) {
+		code->spare = code_pool_alloc(code->pool, code->generation, PARTS_BYTES);
+		code->spare_bytes = code->spare ? PARTS_BYTES : 0;
+	}
+	if (size > code->spare_bytes)
+		return NULL;
+	ret = code->spare;
+	code->spare += size;
+	code->spare_bytes -= size;
+	return ret;
+}
+
+void *block_alloc(struct code *code, const struct block *block, size_t size)
+{
+	return block->pooled ? alloc_shared(code, size) : arena_alloc(&code->arena, size);
 }
 
 static bool is_space(const struct code_space *space, const struct machine *machine, int32_t pid,
@@ -168,7 +205,7 @@ static int code_bytes(struct code *code, const struct code_space *space, uint64_
 	ret->to = ret->to < next.to ? ret->to : next.to;
 	if (r)
 		return 0;
-	joined = arena_alloc(&code->arena, 2 * INSN_MAX_SIZE);
+	joined = alloc_shared(code, JOINED_SIZE);
 	if (!joined)
 		return -PTVM_NO_CODE;
 	if (next.left > INSN_MAX_SIZE)
@@ -190,7 +227,8 @@ static int view_code(struct code *code, struct code_space *space, uint64_t ip, u
 	draft->view_ip = ip;
 	draft->from_ns = draft->from_ns > view->from ? draft->from_ns : view->from;
 	draft->to_ns = draft->to_ns < view->to ? draft->to_ns : view->to;
-	if (!r && !view->from && view->to == UINT64_MAX) {
+	/* A copy of parts is not for blocks that lie elsewhere than this one. */
+	if (!r && !view->from && view->to == UINT64_MAX && view->left > JOINED_SIZE) {
 		space->view = *view;
 		space->view_ip = ip;
 	}
@@ -287,18 +325,22 @@ static enum block_end gather(struct code *code, struct code_space *space, uint64
 	return end;
 }
 
-static struct block *store(struct code *code, const struct draft *draft)
+static size_t parts_size(const struct draft *draft)
+{
+	return draft->count * sizeof(struct insn) + draft->push_count * sizeof(uint64_t);
+}
+
+/* `parts` has room for its parts, or is NULL. */
+static struct block *store(struct code *code, const struct draft *draft, uint8_t *parts)
 {
 	struct block *block = arena_alloc_line(&code->arena, sizeof(*block));
-	struct insn *insns = arena_alloc(&code->arena, draft->count * sizeof(*insns));
-	uint64_t *pushes = arena_alloc(&code->arena, draft->push_count * sizeof(*pushes));
+	size_t insns_size = draft->count * sizeof(struct insn);
 
-	if (!block || !insns || !pushes)
+	if (!block || !parts)
 		return NULL;
-	memcpy(insns, draft->insns, draft->count * sizeof(*insns));
-	memcpy(pushes, draft->pushes, draft->push_count * sizeof(*pushes));
-	block->insns = insns;
-	block->pushes = pushes;
+	memcpy(parts, draft->insns, insns_size);
+	memcpy(parts + insns_size, draft->pushes, parts_size(draft) - insns_size);
+	block->insns = (const struct insn *)parts;
 	block->count = (uint16_t)draft->count;
 	block->push_count = (uint16_t)draft->push_count;
 	block->straight = draft->straight;
@@ -398,8 +440,31 @@ static bool is_int3_handler(const struct code_space *space, uint64_t ip)
 	return space->machine && space->pid < 0 && machine_int3_handler(space->machine) == ip;
 }
 
-static struct block *build(struct code *code, struct code_space *space, uint64_t ip,
-			   uint64_t time_ns)
+/* From now on other threads find what the block is made of. */
+static void share(struct code *code, struct block *block)
+{
+	struct pooled_block *room = alloc_shared(code, sizeof(*room));
+
+	if (room)
+		block->pooled = code_generation_add(code->generation, block, room);
+}
+
+/* A block that another thread has read. */
+static struct block *take_pooled(struct code *code, struct code_space *space,
+				 struct pooled_block *pooled)
+{
+	struct block *block = arena_alloc_line(&code->arena, sizeof(*block));
+
+	if (!block)
+		return NULL;
+	*block = pooled->block;
+	block->space = space;
+	block->pooled = pooled;
+	return block;
+}
+
+static struct block *read_block(struct code *code, struct code_space *space, uint64_t ip,
+				uint64_t time_ns)
 {
 	struct draft draft;
 	struct block *block;
@@ -410,7 +475,7 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 	draft_begin(&draft, space, 0, UINT64_MAX);
 	end = gather(code, space, ip, time_ns, &draft, &next);
 	astray = is_astray(code, space, ip, time_ns, &draft);
-	block = store(code, &draft);
+	block = store(code, &draft, alloc_shared(code, parts_size(&draft)));
 	if (!block)
 		return NULL;
 	block->ip = ip;
@@ -419,9 +484,26 @@ static struct block *build(struct code *code, struct code_space *space, uint64_t
 	block->space = space;
 	block->astray = astray;
 	block->timed |= is_int3_handler(space, ip) || ip == code->switch_ip;
-	block->patched = astray || is_patched(code, block);
 	if (end == BLOCK_CONDITIONAL)
 		block->target = draft.insns[draft.count - 1].target;
+	if (code->generation)
+		share(code, block);
+	return block;
+}
+
+static struct block *build(struct code *code, struct code_space *space, uint64_t ip,
+			   uint64_t time_ns)
+{
+	struct pooled_block *pooled = NULL;
+	struct block *block;
+
+	if (code->pool && !code->generation)
+		code->generation = code_pool_join(code->pool);
+	if (code->generation)
+		pooled = code_generation_find(code->generation, space, ip, time_ns);
+	block = pooled ? take_pooled(code, space, pooled) : read_block(code, space, ip, time_ns);
+	if (block)
+		block->patched = block->astray || is_patched(code, block);
 	return block;
 }
 
@@ -431,8 +513,7 @@ struct block *block_get(struct code *code, struct code_space *space, uint64_t ip
 	struct block *block;
 
 	for (block = space->slots[slot]; block; block = block->chain)
-		if (block->ip == ip &&
-		    (!block->timed || (time_ns >= block->from_ns && time_ns < block->to_ns)))
+		if (block_is_at(block, ip, time_ns))
 			return block;
 	block = build(code, space, ip, time_ns);
 	if (!block)
@@ -548,7 +629,7 @@ struct block *block_variant(struct code *code, struct block *block, unsigned ind
 	draft.straight = block->straight && !goes_to_target(last);
 	for (unsigned i = 0; i <= index; i++)
 		note_push(&draft, &draft.insns[i]);
-	variant = store(code, &draft);
+	variant = store(code, &draft, arena_alloc(&code->arena, parts_size(&draft)));
 	if (!variant)
 		return NULL;
 	variant->ip = block->ip;

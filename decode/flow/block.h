@@ -30,7 +30,10 @@ enum { BLOCK_MAX_INSNS = 128 };
 
 struct block_text;
 struct branch_text;
+struct code_generation;
+struct code_pool;
 struct machines;
+struct pooled_block;
 
 struct block {
 	/* what following the trace touches, in one cache line */
@@ -45,14 +48,14 @@ struct block {
 		       * from it */
 	bool patched; /* has an instruction that was found patched: no links go to or from it */
 	bool astray;  /* begins inside of an instruction of a module: neither to this one */
-	const struct insn *insns;
-	const uint64_t *pushes; /* return addresses of the calls in it, in order */
+	const struct insn *insns; /* block_pushes() is behind them */
+	struct block *chain;      /* in the cache's table */
 
 	uint64_t from_ns, to_ns;      /* the code was this in [from, to) */
-	struct block *chain;          /* in the cache's table */
 	struct block_text *lines;     /* block_text.h: prepared for printing */
 	struct branch_text *branches; /* branch_text.h: the same of branches */
 	struct code_space *space;
+	struct pooled_block *pooled; /* code_pool.h: the same for other threads; NULL: none */
 	struct block *variants; /* the same up to an instruction that is another: block_variant() */
 	bool straight;          /* it has no direct jump or call */
 	uint32_t stamp;         /* met_sites.h: who noted it last */
@@ -83,10 +86,15 @@ struct code_traced {
 	bool is_all; /* else only what trampolines are made of */
 };
 
-/** All address spaces met so far. One thread's; memory is bounded by code_is_full(). */
+/** All address spaces met so far. One thread's, which may share what blocks are made of with
+ * others; memory is bounded by code_is_full(). */
 struct code {
 	const struct machines *machines;
 	struct code_space *spaces, *last;
+	struct code_pool *pool;             /* what other threads know, too; NULL: nothing */
+	struct code_generation *generation; /* of the pool, in which the parts of blocks are */
+	uint8_t *spare;                     /* of that, for parts to come */
+	size_t spare_bytes;
 	struct arena arena;
 	struct stretch *stretches; /* stretch.h: what is remembered; NULL: nothing */
 	size_t slot_bytes;         /* of the tables of spaces, which are not in the arena */
@@ -105,7 +113,7 @@ struct code {
 	bool is_all_patched; /* or all of kernels, since not all of them are known */
 };
 
-/** Begin without any code. `machines` must outlive it. */
+/** Begin without any code. `machines` must outlive it, and so must `pool`, if that is set then. */
 void code_init(struct code *code, const struct machines *machines);
 /** Release everything. */
 void code_free(struct code *code);
@@ -154,6 +162,17 @@ void code_add_traced(struct code *code, const struct code_traced *traced);
 struct block *block_variant(struct code *code, struct block *block, unsigned index,
 			    const uint8_t *bytes, size_t size);
 
+/** `size` zeroed bytes for a part of a block, which last as long as it does for all threads that
+ * have it. NULL when memory is out. */
+void *block_alloc(struct code *code, const struct block *block, size_t size);
+
+/** Whether a block is the one at `ip` as it was at a time. */
+static inline bool block_is_at(const struct block *block, uint64_t ip, uint64_t time_ns)
+{
+	return block->ip == ip &&
+	       (!block->timed || (time_ns >= block->from_ns && time_ns < block->to_ns));
+}
+
 /** The slot of a table whose chain an address is in. */
 static inline size_t block_slot(uint64_t ip, size_t mask)
 {
@@ -188,6 +207,12 @@ bool code_is_full(const struct code *code);
 
 /** Drop every block and space. */
 void code_trim(struct code *code);
+
+/** Return addresses of the calls in it, in order: `push_count` of them. */
+static inline const uint64_t *block_pushes(const struct block *block)
+{
+	return (const uint64_t *)(block->insns + block->count);
+}
 
 /**
  * The address where the first `count` instructions of a block lead without a branch at their end:

@@ -54,7 +54,7 @@ FAST void leave_block(struct fast *fast, bool taken)
 
 	fast->insns += block->count;
 	for (unsigned i = 0; i < block->push_count; i++)
-		return_stack_push(&fast->flow->calls, block->pushes[i]);
+		return_stack_push(&fast->flow->calls, block_pushes(block)[i]);
 	if (!fast->gaps_only)
 		*fast->item++ = (struct flow_item){
 			.kind = FLOW_BLOCK, .flags = taken, .count = block->count, .block = block
@@ -324,7 +324,8 @@ static bool is_common(struct pt_flow *flow)
 	       flow_knows_block(flow);
 }
 
-bool flow_run_fast(struct flow_run *run, uint64_t until)
+/* Where it begins within a line of the cache the same code takes several per cent more time. */
+__attribute__((aligned(64))) bool flow_run_fast(struct flow_run *run, uint64_t until)
 {
 	struct pt_flow *flow = run->flow;
 	struct flow_batch *batch = run->batch;

@@ -210,14 +210,16 @@ static inline bool have_block(struct flow_run *run)
 /* Remember the return addresses of the calls among the first `count` instructions of a block. */
 static void push_calls(struct pt_flow *flow, const struct block *block, unsigned count)
 {
+	const uint64_t *pushes = block_pushes(block);
+
 	if (count == block->count) {
 		for (unsigned k = 0; k < block->push_count; k++)
-			return_stack_push(&flow->calls, block->pushes[k]);
+			return_stack_push(&flow->calls, pushes[k]);
 		return;
 	}
 	for (unsigned i = 0, k = 0; i < count && k < block->push_count; i++)
-		if (insn_next(&block->insns[i]) == block->pushes[k])
-			return_stack_push(&flow->calls, block->pushes[k++]);
+		if (insn_next(&block->insns[i]) == pushes[k])
+			return_stack_push(&flow->calls, pushes[k++]);
 }
 
 static bool stands_in(const struct pt_flow *flow, const struct block *block)

@@ -26,7 +26,7 @@ static bool run_block(struct stretch *stretch, const struct block *block)
 	if (stretch->push_count + block->push_count > STRETCH_PUSHES)
 		return false;
 	for (unsigned i = 0; i < block->push_count; i++)
-		stretch->pushes[stretch->push_count++] = block->pushes[i];
+		stretch->pushes[stretch->push_count++] = block_pushes(block)[i];
 	if (stretch->depth < stretch->push_count)
 		stretch->depth = stretch->push_count;
 	stretch->insns += block->count;

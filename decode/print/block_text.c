@@ -2,6 +2,7 @@
 
 #include <Zydis/Zydis.h>
 
+#include "decode/flow/code_pool.h"
 #include "decode/print/fields.h"
 #include "decode/print/sample_flags.h"
 
@@ -150,31 +151,34 @@ static void head_text(struct text *text, const struct block *block, const struct
 }
 
 static struct block_text *keep(const struct block *block, const struct text *text,
-			       const uint32_t *offsets, struct arena *arena)
+			       const uint32_t *offsets, const uint32_t *insns, struct code *code)
 {
-	struct block_text *result = arena_alloc(arena, sizeof(*result));
 	size_t offsets_size = (block->count + 1u) * sizeof(*offsets);
-	uint32_t *copy = arena_alloc(arena, offsets_size);
-	char *lines = arena_alloc(arena, text->size + 1);
+	size_t insns_size = block->count * sizeof(*insns);
+	struct block_text *result;
+	uint8_t *parts;
 
-	if (!result || !copy || !lines || text->failed)
+	if (text->failed)
 		return NULL;
-	memcpy(copy, offsets, offsets_size);
-	if (text->size)
-		memcpy(lines, text->data, text->size);
-	*result = (struct block_text){ .lines = lines, .offsets = copy };
+	result = block_alloc(code, block, sizeof(*result) + offsets_size + insns_size + text->size);
+	if (!result)
+		return NULL;
+	parts = (uint8_t *)(result + 1);
+	result->offsets = memcpy(parts, offsets, offsets_size);
+	result->insns = memcpy(parts + offsets_size, insns, insns_size);
+	parts += offsets_size + insns_size;
+	result->lines = text->size ? memcpy(parts, text->data, text->size) : (char *)parts;
 	return result;
 }
 
-const struct block_text *block_make_lines(struct block *block, const struct block_style *style,
-					  struct arena *arena)
+static struct block_text *make_lines(const struct block *block, const struct block_style *style,
+				     struct code *code)
 {
-	uint32_t offsets[BLOCK_MAX_INSNS + 1];
-	uint32_t *insns;
+	uint32_t offsets[BLOCK_MAX_INSNS + 1], insns[BLOCK_MAX_INSNS];
 	struct text text = { 0 };
+	struct block_text *result;
 
-	insns = arena_alloc(arena, block->count * sizeof(*insns));
-	for (unsigned i = 0; insns && i < block->count; i++) {
+	for (unsigned i = 0; i < block->count; i++) {
 		const struct insn *insn = &block->insns[i];
 
 		offsets[i] = (uint32_t)text.size;
@@ -184,10 +188,22 @@ const struct block_text *block_make_lines(struct block *block, const struct bloc
 		text_putc(&text, '\n');
 	}
 	offsets[block->count] = (uint32_t)text.size;
-	if (insns)
-		block->lines = keep(block, &text, offsets, arena);
-	if (block->lines)
-		block->lines->insns = insns;
+	result = keep(block, &text, offsets, insns, code);
 	text_free(&text);
+	return result;
+}
+
+const struct block_text *block_make_lines(struct block *block, const struct block_style *style,
+					  struct code *code)
+{
+	struct pooled_block *pooled = block->pooled;
+
+	if (pooled)
+		block->lines = atomic_load_explicit(&pooled->lines, memory_order_acquire);
+	if (block->lines)
+		return block->lines;
+	block->lines = make_lines(block, style, code);
+	if (pooled)
+		atomic_store_explicit(&pooled->lines, block->lines, memory_order_release);
 	return block->lines;
 }

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "decode/base/arena.h"
 #include "decode/base/text.h"
 #include "decode/flow/block.h"
 
@@ -32,14 +31,14 @@ void symbol_text(struct text *text, const struct symbol_view *view, uint32_t fie
 void insn_text(struct text *text, const struct insn *insn, const struct code_space *space,
 	       const struct block_style *style);
 
-/** Prepare the lines of a block; kept in `arena`, that of the blocks themselves. NULL when memory
- * is out. */
+/** Prepare the lines of a block of this code, which keeps them, or take those of another thread,
+ * whose style must be the same. NULL when memory is out. */
 const struct block_text *block_make_lines(struct block *block, const struct block_style *style,
-					  struct arena *arena);
+					  struct code *code);
 
 /** The prepared lines of a block, made at the first call; as block_make_lines(). */
 static inline const struct block_text *
-block_lines(struct block *block, const struct block_style *style, struct arena *arena)
+block_lines(struct block *block, const struct block_style *style, struct code *code)
 {
-	return block->lines ? block->lines : block_make_lines(block, style, arena);
+	return block->lines ? block->lines : block_make_lines(block, style, code);
 }

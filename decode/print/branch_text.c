@@ -1,5 +1,6 @@
 #include "decode/print/branch_text.h"
 
+#include "decode/flow/code_pool.h"
 #include "decode/print/print_line.h"
 #include "decode/print/sample_flags.h"
 
@@ -166,22 +167,22 @@ static struct branch_end add_start(struct draft *draft)
 	return start;
 }
 
-static const char *keep(const struct text *text, struct arena *arena)
+static const char *keep(const struct block *block, const struct text *text, struct code *code)
 {
-	char *lines = text->failed ? NULL : arena_alloc(arena, text->size + 1);
+	char *lines = text->failed ? NULL : block_alloc(code, block, text->size + 1);
 
 	if (lines && text->size)
 		memcpy(lines, text->data, text->size);
 	return lines;
 }
 
-const struct branch_text *branch_make_text(struct printer *printer, struct block *block)
+static struct branch_text *make_text(struct printer *printer, const struct block *block)
 {
-	struct arena *arena = &printer->where.code->arena;
+	struct code *code = printer->where.code;
 	unsigned count = count_branches(block);
-	struct branch_text *result = arena_alloc(arena, sizeof(*result));
-	struct branch_parts *branches = arena_alloc(arena, count * sizeof(*branches) + 1);
-	uint32_t *offsets = arena_alloc(arena, (count + 1) * sizeof(*offsets));
+	struct branch_text *result = block_alloc(code, block, sizeof(*result));
+	struct branch_parts *branches = block_alloc(code, block, count * sizeof(*branches) + 1);
+	uint32_t *offsets = block_alloc(code, block, (count + 1) * sizeof(*offsets));
 	struct draft draft = { .printer = printer, .block = block };
 
 	if (!result || !branches || !offsets)
@@ -193,8 +194,21 @@ const struct branch_text *branch_make_text(struct printer *printer, struct block
 	*result = (struct branch_text){ .branches = branches, .offsets = offsets, .count = count };
 	result->known = count && !has_next(&draft, &branches[count - 1]) ? count - 1 : count;
 	result->start = add_start(&draft);
-	result->lines = keep(&draft.text, arena);
+	result->lines = keep(block, &draft.text, code);
 	text_free(&draft.text);
-	block->branches = result->lines ? result : NULL;
+	return result->lines ? result : NULL;
+}
+
+const struct branch_text *branch_make_text(struct printer *printer, struct block *block)
+{
+	struct pooled_block *pooled = block->pooled;
+
+	if (pooled)
+		block->branches = atomic_load_explicit(&pooled->branches, memory_order_acquire);
+	if (block->branches)
+		return block->branches;
+	block->branches = make_text(printer, block);
+	if (pooled)
+		atomic_store_explicit(&pooled->branches, block->branches, memory_order_release);
 	return block->branches;
 }

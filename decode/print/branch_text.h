@@ -35,7 +35,7 @@ struct branch_text {
 	unsigned count, known;
 };
 
-/** Prepare the text of a block's branches; kept in the arena of blocks. NULL when memory is out. */
+/** Prepare the text of a block's branches, as block_make_lines(). NULL when memory is out. */
 const struct branch_text *branch_make_text(struct printer *printer, struct block *block);
 
 /** The prepared text of its branches, made at the first call; as branch_make_text(). */

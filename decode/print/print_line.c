@@ -125,7 +125,7 @@ void print_prepared(struct printer *printer, const char *lines, const uint32_t *
 void print_lines(struct printer *printer, struct block *block, unsigned from, unsigned to)
 {
 	const struct block_text *text =
-		block_lines(block, &printer->config->style, &printer->where.code->arena);
+		block_lines(block, &printer->config->style, printer->where.code);
 
 	if (text && from < to && print_begin(printer))
 		print_prepared(printer, text->lines, text->offsets, from, to);
@@ -209,9 +209,8 @@ static const struct block_text *prepared_lines(struct printer *printer, struct b
 {
 	const struct print_config *config = printer->config;
 
-	return prints_every_insn(config)
-		       ? block_lines(block, &config->style, &printer->where.code->arena)
-		       : NULL;
+	return prints_every_insn(config) ? block_lines(block, &config->style, printer->where.code)
+					 : NULL;
 }
 
 void print_insn(struct printer *printer, struct block *block, unsigned index, uint64_t period,

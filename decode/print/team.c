@@ -25,9 +25,12 @@ enum {
 	TEXT_BYTES = 32 << 20,
 	CHUNK_BYTES = 256 << 10, /* stays in the cache of the thread that makes it and writes it */
 	CHUNK_LEAST = 2 << 10,   /* also if that takes more memory */
-	CODE_BYTES = 96 << 20,   /* of all threads */
-	TEXT_ITEMS = 256,        /* of a batch, where each may be many lines; */
-	FEW_ITEMS = 8,           /* with more queues than so many */
+	CODE_BYTES =
+		96 << 20, /* of up to 8 threads, two generations of what they share included, */
+	POOL_BYTES = 32 << 20,    /* of which each has so much */
+	OWN_CODE_BYTES = 4 << 20, /* a thread has at least, also where they are many */
+	TEXT_ITEMS = 256,         /* of a batch, where each may be many lines; */
+	FEW_ITEMS = 8,            /* with more queues than so many */
 	MANY_QUEUES = 512,
 	/* Trace that a lane, and all of them, is done with before its pages are given back: that
 	 * interrupts each CPU with a thread. */
@@ -263,13 +266,13 @@ static void write_lines(struct team *team)
 		return;
 	team->writing = true;
 	while (can_write(team)) {
+		wake_one(team); /* writing may take long */
 		trace_progress_clear(&team->progress);
 		pthread_mutex_unlock(&team->lock);
 		team->written = timeline_write(timeline, team->error);
 		pthread_mutex_lock(&team->lock);
 		while ((chunk = chunk_list_pop(&timeline->done)))
 			give_back(team, chunk);
-		wake_one(team);
 		if (team->written || timeline->full)
 			team->stop = true;
 	}
@@ -384,16 +387,49 @@ static void run_on(struct team *team, struct lane *lane, struct worker *worker)
 	note_change(team, lane);
 }
 
-/* A thread's code, of which all together must fit in memory. */
-static void worker_init(struct worker *worker, const struct team *team)
+/* What a thread may have of code: each what it links, one all that there is. */
+static size_t code_bytes(const struct team *team)
+{
+	size_t share = (CODE_BYTES - 2 * POOL_BYTES) / team->threads;
+
+	if (team->threads == 1)
+		return CODE_BYTES;
+	return share > OWN_CODE_BYTES ? share : OWN_CODE_BYTES;
+}
+
+static void worker_init(struct worker *worker, struct team *team)
 {
 	worker->print = team->print;
 	worker->gaps_only = team->gaps_only;
 	worker->chunk_bytes = team->chunk_bytes;
 	worker->batch.room = team->batch_room;
 	code_init(&worker->code, team->print->machines);
-	if (worker->code.most_bytes > CODE_BYTES / team->threads)
-		worker->code.most_bytes = CODE_BYTES / team->threads;
+	worker->code.most_bytes = code_bytes(team);
+	if (team->threads > 1)
+		worker->code.pool = &team->pool;
+}
+
+/* A thread that sleeps does not keep a generation that others have left. Returns whether it did. */
+static bool leave_full_code(struct team *team, struct worker *worker)
+{
+	if (!code_is_full(&worker->code))
+		return false;
+	pthread_mutex_unlock(&team->lock);
+	code_trim(&worker->code);
+	pthread_mutex_lock(&team->lock);
+	return true;
+}
+
+/* Where a generation has begun, those who sleep shall leave the one before. */
+static void note_pool(struct team *team)
+{
+	unsigned begun = code_pool_begun(&team->pool);
+
+	if (team->pool_begun == begun)
+		return;
+	team->pool_begun = begun;
+	while (team->sleepers)
+		wake_first(team);
 }
 
 static bool is_over(const struct team *team)
@@ -414,7 +450,8 @@ static void *work(void *context)
 	while (!is_over(team)) {
 		lane = pick(team, &runs);
 		if (!lane) {
-			sleep_on(team, &self);
+			if (!leave_full_code(team, &worker))
+				sleep_on(team, &self);
 			continue;
 		}
 		if (runs)
@@ -422,6 +459,7 @@ static void *work(void *context)
 		else
 			walk_on(team, lane);
 		write_lines(team);
+		note_pool(team);
 	}
 	while (team->sleepers)
 		wake_first(team);
@@ -588,6 +626,7 @@ int team_init(struct team *team, const struct aux_queue *queues, size_t count,
 	team->threads = thread_count(team, output->threads);
 	trace_progress_init(&team->progress, monotonic_ms());
 	pthread_mutex_init(&team->lock, NULL);
+	code_pool_init(&team->pool, POOL_BYTES);
 	team->lanes = calloc(room, sizeof(*team->lanes));
 	if (!team->lanes || rank_heap_init(&team->ranks, room) ||
 	    timeline_init(&team->timeline, room, print, output) ||
@@ -621,6 +660,7 @@ void team_free(struct team *team)
 	code_visits_free(&team->visits);
 	module_doubts_free(&team->doubts);
 	patch_inference_free(&team->inference);
+	code_pool_free(&team->pool);
 	pthread_mutex_destroy(&team->lock);
 }
 

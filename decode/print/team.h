@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "decode/flow/code_pool.h"
 #include "decode/flow/code_visits.h"
 #include "decode/flow/patch_inference.h"
 #include "decode/flow/patch_list.h"
@@ -30,7 +31,7 @@ struct team {
 	unsigned lane_jobs; /* that a lane may have at a time */
 	pthread_mutex_t lock;
 	struct sleeper *sleepers; /* threads that have no work, the one that had some last first */
-	bool is_waking;           /* a thread that was woken has not looked for work yet */
+	bool is_waking;           /* a thread that was woken for work has not looked for it yet */
 	bool stop, gaps_only, in_order, out_of_memory;
 	bool left_out;
 	/* A thread is writing lines; it also writes what others have ready meanwhile. */
@@ -52,6 +53,8 @@ struct team {
 	struct patch_inference inference;
 	struct module_doubts doubts;
 	struct code_visits visits;
+	struct code_pool pool; /* of more than one thread */
+	unsigned pool_begun;   /* as it was last */
 };
 
 /** What came of it. */

@@ -71,8 +71,8 @@ static void calls_are_remembered_but_not_those_of_the_next_instruction(void **st
 
 	assert_int_equal(block->end, BLOCK_INDIRECT);
 	assert_int_equal(block->push_count, 2);
-	assert_int_equal(block->pushes[0], 0x100a);
-	assert_int_equal(block->pushes[1], 0x100d);
+	assert_int_equal(block_pushes(block)[0], 0x100a);
+	assert_int_equal(block_pushes(block)[1], 0x100d);
 }
 
 static void each_kind_of_end_is_told(void **state)

@@ -189,14 +189,14 @@ static void a_block_has_a_line_for_each_instruction(void **state)
 					   .lead = "lead " };
 	struct flow_fixture *f = *state;
 	struct block *block = make_block(f);
-	const struct block_text *text = block_lines(block, &style, &f->code.arena);
+	const struct block_text *text = block_lines(block, &style, &f->code);
 
 	assert_non_null(text);
 	assert_memory_equal(text->lines, expected, strlen(expected));
 	assert_int_equal(text->offsets[0], 0);
 	assert_int_equal(text->offsets[1], strchr(expected, '\n') + 1 - expected);
 	assert_int_equal(text->offsets[2], strlen(expected));
-	assert_ptr_equal(block_lines(block, &style, &f->code.arena), text);
+	assert_ptr_equal(block_lines(block, &style, &f->code), text);
 }
 
 static void flags_come_before_the_address(void **state)
@@ -205,7 +205,7 @@ static void flags_come_before_the_address(void **state)
 					    "  jmp                    ffffffff81000001\n";
 	const struct block_style style = { .fields = FIELD_FLAGS | FIELD_IP, .lead = "" };
 	struct flow_fixture *f = *state;
-	const struct block_text *text = block_lines(make_block(f), &style, &f->code.arena);
+	const struct block_text *text = block_lines(make_block(f), &style, &f->code);
 
 	assert_memory_equal(text->lines, expected, strlen(expected));
 	assert_int_equal(text->offsets[2], strlen(expected));
@@ -218,7 +218,7 @@ static void a_block_without_instructions_has_no_lines(void **state)
 	struct block *block = flow_fixture_block(f, 0x9000);
 
 	assert_int_equal(block->count, 0);
-	assert_int_equal(block_lines(block, &style, &f->code.arena)->offsets[0], 0);
+	assert_int_equal(block_lines(block, &style, &f->code)->offsets[0], 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
