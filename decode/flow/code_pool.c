@@ -43,7 +43,7 @@ static struct code_generation *begin_generation(struct code_pool *pool)
 	generation->arena.is_huge = true;
 	generation->slots = arena_alloc_line(&generation->arena, SLOTS * sizeof(void *));
 	if (!generation->slots) {
-		free(generation);
+		generation_free(generation);
 		return NULL;
 	}
 	pool->generations++;

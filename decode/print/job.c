@@ -26,7 +26,6 @@ void job_init(struct job *job, const struct print_config *print, struct printer 
 	job->run = NULL;
 	job->chunks.first = NULL;
 	job->outcome = NULL;
-	job->state = JOB_WAITING;
 }
 
 static bool begin(struct job *job, const struct worker *worker, const struct flow_code *where)

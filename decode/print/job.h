@@ -9,12 +9,6 @@
 #include "decode/print/printer.h"
 #include "decode/pt/pt_segment.h"
 
-enum job_state {
-	JOB_WAITING, /* for a thread */
-	JOB_RUNNING, /* a thread has it */
-	JOB_ENDED,
-};
-
 /** What a job needs from its beginning to its end. */
 struct job_run {
 	struct printer own;
@@ -29,8 +23,7 @@ struct job {
 	uint64_t from_ns;    /* its lines are not before this; 0 where the queue has the printer */
 	struct job_run *run; /* NULL: the job has not begun, or has ended */
 	struct chunk_list chunks; /* done, and not yet on their way out */
-	struct outcome *outcome;  /* of a job that has ended */
-	enum job_state state;
+	struct outcome *outcome;  /* of a job that has ended; NULL: it has not */
 	struct job *next_waiting; /* lane.h: the one that waits after this one */
 };
 

@@ -10,7 +10,6 @@ void lane_wait(struct lane *lane, struct job *job)
 		link = &lane->last_waiting->next_waiting;
 	while (*link && (*link)->segment.from < job->segment.from)
 		link = &(*link)->next_waiting;
-	job->state = JOB_WAITING;
 	job->next_waiting = *link;
 	*link = job;
 	if (!job->next_waiting)
@@ -26,7 +25,6 @@ struct job *lane_take(struct lane *lane)
 	if (!lane->waiting)
 		lane->last_waiting = NULL;
 	lane->waiting_jobs--;
-	job->state = JOB_RUNNING;
 	return job;
 }
 

@@ -153,7 +153,7 @@ static void hand_over(struct team *team, struct lane *lane)
 
 		to->from_ns = job->from_ns;
 		chunk_list_join(&to->chunks, &job->chunks);
-		if (job->state != JOB_ENDED)
+		if (!job->outcome)
 			break;
 		settle(team, to->chunks.first ? to->chunks.last : NULL, take_ptr(job->outcome));
 		lane_drop_first(lane);
@@ -356,6 +356,7 @@ static void release_trace(struct team *team, struct lane *lane)
 static void run_on(struct team *team, struct lane *lane, struct worker *worker)
 {
 	struct chunk *chunk = take_chunk(team);
+	struct outcome *outcome;
 	struct job *job;
 	size_t room;
 	int r;
@@ -369,8 +370,9 @@ static void run_on(struct team *team, struct lane *lane, struct worker *worker)
 	release_trace(team, lane);
 	pthread_mutex_unlock(&team->lock);
 	r = job_run(job, worker, &lane->where, chunk);
-	job->outcome = r == -PTVM_END ? job_outcome(job) : NULL;
+	outcome = r == -PTVM_END ? job_outcome(job) : NULL;
 	pthread_mutex_lock(&team->lock);
+	job->outcome = outcome;
 	team->text_bytes += chunk->text.room - room;
 	if (chunk->text.failed)
 		team->out_of_memory = team->stop = true;
@@ -378,17 +380,15 @@ static void run_on(struct team *team, struct lane *lane, struct worker *worker)
 		chunk_list_push(&job->chunks, chunk);
 	else
 		give_back(team, chunk);
-	if (r)
-		job->state = JOB_ENDED;
-	else
+	if (!r)
 		lane_wait(lane, job);
-	if (r && !job->outcome)
+	else if (!outcome)
 		team->out_of_memory = team->stop = true;
 	note_change(team, lane);
 }
 
 /* What a thread may have of code: each what it links, one all that there is. */
-static size_t code_bytes(const struct team *team)
+static size_t code_share(const struct team *team)
 {
 	size_t share = (CODE_BYTES - 2 * POOL_BYTES) / team->threads;
 
@@ -404,7 +404,7 @@ static void worker_init(struct worker *worker, struct team *team)
 	worker->chunk_bytes = team->chunk_bytes;
 	worker->batch.room = team->batch_room;
 	code_init(&worker->code, team->print->machines);
-	worker->code.most_bytes = code_bytes(team);
+	worker->code.most_bytes = code_share(team);
 	if (team->threads > 1)
 		worker->code.pool = &team->pool;
 }

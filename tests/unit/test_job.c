@@ -98,7 +98,7 @@ static struct job *begin(struct fixture *f, struct printer *printer)
 	job_init(f->job, &f->config, printer, 0);
 	assert_null(f->job->next);
 	assert_null(f->job->chunks.first);
-	assert_int_equal(f->job->state, JOB_WAITING);
+	assert_null(f->job->outcome);
 	return f->job;
 }
 
