@@ -387,7 +387,7 @@ static void run_on(struct team *team, struct lane *lane, struct worker *worker)
 	note_change(team, lane);
 }
 
-/* What a thread may have of code: each what it links, one all that there is. */
+/* Memory for what a thread keeps of code; beside others it is less, since the pool has the most. */
 static size_t code_share(const struct team *team)
 {
 	size_t share = (CODE_BYTES - 2 * POOL_BYTES) / team->threads;
